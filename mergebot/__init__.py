@@ -1,0 +1,1 @@
+"""mergebot: a merge queue that lands exactly the commit it tested."""

@@ -1,0 +1,230 @@
+"""A candidate: one attempt to land one pull request at one exact head.
+
+State is a union: a `Verified` cannot exist without its verdict, a `Landing` not without the
+receipt that was written before the push. `Landed`, `Ejected` and `Cancelled` are terminal.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from mergebot.domain.gate import Failed, Verdict
+from mergebot.domain.ids import Actor, Sha
+from mergebot.domain.reasons import Fault, Reason
+
+
+class Kind(StrEnum):
+    """Which lane a candidate is in: the repair lane may land while the trunk is red."""
+
+    NORMAL = "normal"
+    REPAIR = "repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The recorded right to change paths matching `patterns`, as it was when the PR was queued."""
+
+    id: str
+    task: str
+    patterns: tuple[str, ...]
+    assumes: tuple[str, ...] = ()
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NoClaim:
+    """The author claimed nothing: everything but protected paths is allowed, or nothing at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What the author proposed, pinned when the candidate was made."""
+
+    title: str
+    body: str
+    author: Actor
+    head_branch: str
+    same_repository: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A head replayed on a base: the commit that is gated and that lands."""
+
+    base: Sha
+    merged: Sha
+    tree: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """Waits for its turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Keeps its place without blocking anyone; `text` says what it waits for."""
+
+    reason: Reason
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gating:
+    """A gate runs on its merged commit."""
+
+    merge: Merge
+    run: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Its gate was red, on a base whose own verdict is not known yet."""
+
+    merge: Merge
+    run: str
+    result: Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Its gate was green; it lands when the trunk stands at its base."""
+
+    merge: Merge
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """The push may be on the wire; only reading the trunk back ends this state."""
+
+    merge: Merge
+    verdict: Verdict
+    receipt: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """On the trunk. `receipt` is the digest of its receipt."""
+
+    merge: Merge
+    receipt: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class GateEvidence:
+    """The run that failed: the commits, the step, and what it printed."""
+
+    merge: Merge
+    run: str
+    result: Failed
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeEvidence:
+    """The paths that lie outside the claim, or that the rules forbid, each with a sentence."""
+
+    merge: Merge
+    strayed: tuple[str, ...]
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictEvidence:
+    """The paths that did not merge onto `base`."""
+
+    base: Sha
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlainEvidence:
+    """One sentence says it all."""
+
+    text: str
+
+
+Evidence = GateEvidence | ScopeEvidence | ConflictEvidence | PlainEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class Ejected:
+    """Removed for good, with a reason and what its author needs to go on."""
+
+    reason: Reason
+    evidence: Evidence
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Withdrawn by what somebody did: unlabelled, pushed, closed, retargeted."""
+
+    reason: Reason
+    text: str
+    at: float
+
+
+State = Queued | Parked | Gating | Failing | Verified | Landing | Landed | Ejected | Cancelled
+Terminal = Landed | Ejected | Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a PR has spent, over all its attempts."""
+
+    failures: int = 0
+    infra: int = 0
+    runtime_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One attempt to land `pr` at `head`; `seq` is its place in the order of admission."""
+
+    pr: int
+    head: Sha
+    attempt: int
+    seq: int
+    kind: Kind
+    proposal: Proposal
+    claim: Claim | NoClaim
+    enqueued_by: Actor
+    enqueued_at: float
+    budget: Budget
+    state: State
+
+    @property
+    def open(self) -> bool:
+        """Tell whether anything can still happen to it."""
+        return not isinstance(self.state, Landed | Ejected | Cancelled)
+
+    def moved(self, state: State) -> "Candidate":
+        """Return the same candidate in `state`."""
+        return replace(self, state=state)
+
+
+def merge_of(state: State) -> Merge | None:
+    """Return the merged commit that `state` speaks of, where there is one."""
+    match state:
+        case Gating(merge) | Failing(merge) | Verified(merge) | Landing(merge) | Landed(merge):
+            return merge
+        case Ejected(evidence=GateEvidence(merge) | ScopeEvidence(merge)):
+            return merge
+        case _:
+            return None
+
+
+def run_of(state: State) -> str | None:
+    """Return the gate run that `state` waits for or rests on, where there is one."""
+    match state:
+        case Gating(run=run) | Failing(run=run) | Verified(verdict=Verdict(run=run)):
+            return run
+        case Landing(verdict=Verdict(run=run)) | Ejected(evidence=GateEvidence(run=run)):
+            return run
+        case _:
+            return None

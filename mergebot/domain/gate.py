@@ -1,0 +1,100 @@
+"""The gate: its steps, the results of running them, and the verdict that follows."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+
+from mergebot.domain.ids import Sha
+from mergebot.domain.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One command of the gate; `retry` counts re-runs on the same commit, times are in seconds."""
+
+    name: str
+    run: str
+    timeout_s: float
+    retry: int = 0
+    inputs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GateSpec:
+    """What must be green on a merged commit, and the surroundings that the steps get."""
+
+    steps: tuple[Step, ...]
+    timeout_s: float
+    setup: str = ""
+    environment: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
+    network: bool = False
+
+    @property
+    def digest(self) -> str:
+        """Return the identity of this gate: two gates with one digest ask the same questions."""
+        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """A step that ran to its end; `log` is the SHA-256 of the whole output, `tries` counts runs."""
+
+    name: str
+    command: str
+    exit_code: int
+    seconds: float
+    log: str
+    tries: int = 1
+
+    @property
+    def flaky(self) -> bool:
+        """Tell whether it failed first and then passed on the same commit."""
+        return self.exit_code == 0 and self.tries > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Every step was green."""
+
+    steps: tuple[StepResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The last of `steps` was red; `reason` is gate_failed or gate_timeout."""
+
+    reason: Reason
+    steps: tuple[StepResult, ...]
+    first_error: str
+    tail: str
+
+    @property
+    def step(self) -> StepResult:
+        """Return the step that failed."""
+        return self.steps[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class NoVerdict:
+    """Nothing is known: infrastructure, cancelled, or a host that computed another commit."""
+
+    why: str
+
+
+GateResult = Passed | Failed | NoVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A passed gate, bound to the exact commits it vouches for."""
+
+    base: Sha
+    merged: Sha
+    tree: str
+    run: str
+    spec: str
+    worker: str
+    steps: tuple[StepResult, ...]

@@ -66,7 +66,9 @@ _SAME = "label again when you are ready"
 _WAIT = "nothing; it goes on by itself"
 
 _TABLE = {
-    Reason.CONFLICT: Consequence("ejected", "failure", True, "rebase on the trunk, push, then label again"),
+    Reason.CONFLICT: Consequence(
+        "ejected", "failure", True, "rebase on the trunk, push, then label again"
+    ),
     Reason.GATE_FAILED: Consequence("ejected", "failure", True, _FIX),
     Reason.GATE_TIMEOUT: Consequence("ejected", "failure", True, _FIX),
     Reason.OUT_OF_SCOPE: Consequence(
@@ -79,7 +81,10 @@ _TABLE = {
     Reason.TOO_LARGE: Consequence("ejected", "failure", True, "split the change, then label again"),
     Reason.EMPTY: Consequence("ejected", "failure", True, "push a change, then label again"),
     Reason.CLAIM_MISSING: Consequence(
-        "ejected", "nothing", True, "add a mergebot claim block to the description, then label again"
+        "ejected",
+        "nothing",
+        True,
+        "add a mergebot claim block to the description, then label again",
     ),
     Reason.CLAIM_OVERLAP: Consequence(
         "ejected", "nothing", True, "wait for the other claim to end, then label again"
@@ -99,7 +104,9 @@ _TABLE = {
     Reason.HEAD_CHANGED: Consequence("cancelled", "nothing", True, _SAME),
     Reason.BASE_CHANGED: Consequence("cancelled", "nothing", True, _SAME),
     Reason.CLOSED: Consequence("cancelled", "nothing", True, "reopen, then label again"),
-    Reason.DRAFT: Consequence("cancelled", "nothing", True, "mark it ready for review, then label again"),
+    Reason.DRAFT: Consequence(
+        "cancelled", "nothing", True, "mark it ready for review, then label again"
+    ),
     Reason.LABEL_REMOVED: Consequence("cancelled", "nothing", True, _SAME),
     Reason.HELD: Consequence("parked", "nothing", False, "remove the hold label"),
     Reason.NOT_READY: Consequence("parked", "nothing", False, _WAIT),
@@ -107,7 +114,9 @@ _TABLE = {
     Reason.TRUNK_RED: Consequence("parked", "nothing", False, _WAIT),
     Reason.INFRA: Consequence("parked", "infra", False, _WAIT),
     Reason.FORGE_UNAVAILABLE: Consequence("parked", "nothing", False, _WAIT),
-    Reason.ALREADY_LANDED: Consequence("ejected", "nothing", False, "nothing; the change is on the trunk"),
+    Reason.ALREADY_LANDED: Consequence(
+        "ejected", "nothing", False, "nothing; the change is on the trunk"
+    ),
     Reason.BUDGET_SPENT: Consequence("ejected", "nothing", False, "a person decides"),
 }
 

@@ -1,0 +1,90 @@
+"""What the queue wants done in the world: data with a stable key; doing one twice changes nothing."""
+
+from dataclasses import dataclass
+
+from mergebot.domain.ids import Sha
+
+
+@dataclass(frozen=True, slots=True)
+class PublishNotice:
+    """Bring the PR's sticky comment and its check up to date with the candidate's state now.
+
+    `fresh` asks for a new comment (a terminal failure or a question), once for that key.
+    """
+
+    pr: int
+    attempt: int
+    fresh: str = ""
+
+    @property
+    def key(self) -> str:
+        """Return what coalesces: only the newest state of a PR is ever written."""
+        return f"notice:{self.pr}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Write one plain comment about a request that made no candidate; once for its `topic`."""
+
+    pr: int
+    topic: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"tell:{self.pr}:{self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLabel:
+    """Take one label off one PR (never out of the repository)."""
+
+    pr: int
+    label: str
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"unlabel:{self.pr}:{self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddLabel:
+    """Put one label on one PR, so that the label stays the durable record."""
+
+    pr: int
+    label: str
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"label:{self.pr}:{self.label}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeepCandidate:
+    """Keep the merged commit at refs/mergebot/candidate/<pr>, so that `repro` works."""
+
+    pr: int
+    merged: Sha
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"keep:{self.pr}"
+
+
+@dataclass(frozen=True, slots=True)
+class DropCandidate:
+    """Remove refs/mergebot/candidate/<pr>."""
+
+    pr: int
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity; keeping and dropping one ref replace each other."""
+        return f"keep:{self.pr}"
+
+
+Effect = PublishNotice | Tell | RemoveLabel | AddLabel | KeepCandidate | DropCandidate

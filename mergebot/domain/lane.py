@@ -1,0 +1,170 @@
+"""A lane's own state: the trunk's health, halts, the rules in force, and its gate runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mergebot.domain.candidate import Candidate, Queued, State
+from mergebot.domain.gate import GateResult, GateSpec
+from mergebot.domain.ids import Lane, Sha
+from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownHealth:
+    """Nobody has tested this tip yet; nothing lands on it."""
+
+    tip: Sha | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """The gate runs on the tip itself."""
+
+    tip: Sha
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
+class Green:
+    """The gate is green for exactly this tip."""
+
+    tip: Sha
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Red:
+    """The gate is red for exactly this tip; `run` is the run that says so.
+
+    `last_green` is the newest ancestor known to be green, and `suspects` are the commits after it
+    up to the tip, oldest first: the first bad landing is among them. `probe` is the run that
+    bisects them now, or empty.
+    """
+
+    tip: Sha
+    since: float
+    run: str
+    step: str
+    command: str
+    last_green: Sha | None = None
+    suspects: tuple[Sha, ...] = ()
+    probe: str = ""
+    probed: Sha | None = None
+
+
+Health = UnknownHealth | Checking | Green | Red
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Nothing lands until an authorised person resumes; `by` is who or what halted."""
+
+    reason: str
+    since: float
+    by: str
+    ends_when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules in force, as read from the commit `at` of the trunk."""
+
+    at: Sha | None
+    policy: Policy | PolicyFaults | NoPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class LaneState:
+    """What a lane knows besides its candidates.
+
+    `known_tip` is the last tip that was accounted for; `known_green` the newest tip ever seen
+    green. `recovering` says that the queue is being rebuilt, so nothing lands.
+    """
+
+    epoch: int = 1
+    next_seq: int = 1
+    generation: int = 0
+    known_tip: Sha | None = None
+    known_green: Sha | None = None
+    health: Health = field(default_factory=UnknownHealth)
+    halt: Halt | None = None
+    rules: Rules = field(default_factory=lambda: Rules(None, NoPolicy()))
+    recovering: bool = False
+    waiting: str = ""
+    last_receipt: str = ""
+    last_action: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrder:
+    """What a worker must gate: the merged commit `merged` of `head` on `base`.
+
+    For a run on the trunk itself `pr` is 0 and head, base and merged are the same commit.
+    """
+
+    run: str
+    pr: int
+    head: Sha
+    base: Sha
+    merged: Sha
+    spec: GateSpec
+    ordered_at: float
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far a run is: `beat` is when its worker was last heard of, 0.0 before one took it."""
+
+    worker: str = ""
+    started_at: float = 0.0
+    beat: float = 0.0
+    step: str = ""
+    step_since: float = 0.0
+    steps_done: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A gate run: its order, its progress and, once it ended, its result."""
+
+    order: RunOrder
+    progress: RunProgress = field(default_factory=RunProgress)
+    result: GateResult | None = None
+    ended_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one decision rests on, read once; `candidates` are the open ones by `seq`."""
+
+    lane: Lane
+    revision: int
+    state: LaneState
+    candidates: tuple[Candidate, ...]
+    runs: Mapping[str, Run]
+    slots: int
+    now: float
+
+    def candidate(self, pr: int) -> Candidate | None:
+        """Return the open candidate of `pr`, if there is one."""
+        return next((each for each in self.candidates if each.pr == pr), None)
+
+    def with_state(self, **changes: object) -> "Snapshot":
+        """Return the snapshot with some fields of the lane's state replaced."""
+        return replace(self, state=replace(self.state, **changes))  # type: ignore[arg-type]  # replace checks names itself
+
+    def with_candidate(self, candidate: Candidate) -> "Snapshot":
+        """Return the snapshot with `candidate` in the place of the one with its PR number.
+
+        A terminal candidate leaves the snapshot; a new one joins at its `seq`.
+        """
+        others = [each for each in self.candidates if each.pr != candidate.pr]
+        if candidate.open:
+            others.append(candidate)
+        return replace(self, candidates=tuple(sorted(others, key=lambda each: each.seq)))
+
+
+def waiting(state: State) -> bool:
+    """Tell whether a candidate in `state` has no run and no verdict yet, and may be given one."""
+    return isinstance(state, Queued)

@@ -1,0 +1,58 @@
+"""Every bound in one place, its unit in its name and its reason beside it."""
+
+PR_CHARS_MAX = 60_000
+"""A notice's length: GitHub refuses a comment over 65,536 characters, and the hidden JSON needs room."""
+
+LOG_BYTES_MAX = 512 * 1024
+"""Kept of a run's output, half from its start and half from its end."""
+
+OUTPUT_BYTES_MAX = 64 * 1024 * 1024
+"""A step that prints more is killed: nobody reads it, and it fills the store."""
+
+LOG_KEEP_S = 14 * 24 * 3600
+"""How long a run's output can be read: two weeks cover a holiday."""
+
+PATCH_BYTES_MAX = 256 * 1024
+"""Of a diff, for evidence and pages."""
+
+WEBHOOK_BYTES_MAX = 25 * 1024 * 1024
+"""GitHub sends nothing larger."""
+
+WEBHOOK_DEPTH_MAX = 64
+"""Of nested JSON; real payloads stay below ten."""
+
+CONFIG_BYTES_MAX = 64 * 1024
+"""Of `.mergebot.toml`; the largest useful one is a few kilobytes."""
+
+CHANGED_PATHS_MAX = 20_000
+"""Paths one PR may change; beyond it nobody reviews, and a replay is no longer cheap."""
+
+CLAIM_PATTERNS_MAX = 200
+"""Patterns in one claim."""
+
+LANE_LEASE_S = 60.0
+"""How long a lane's holder may stay silent before another tick takes over."""
+
+BEAT_S = 2.0
+"""How often a worker reports a run's progress."""
+
+RUN_SILENT_S = 20.0
+"""A run whose worker was silent this long is lost: ten missed beats."""
+
+RUN_UNTAKEN_S = 15.0
+"""A run that no worker took this long after its order is rung for again."""
+
+WORKER_SILENT_S = 45.0
+"""A worker host that was silent this long counts for nothing."""
+
+IDLE_ALARM_S = 60.0
+"""A queue that could move and did not for this long is stuck."""
+
+SETTLE_WAIT_S = 120.0
+"""How long an unclear landing is read back before the lane halts."""
+
+LOG_TAIL_CHARS = 4000
+"""Of a failing step's output in its evidence."""
+
+FIRST_ERROR_CHARS = 1500
+"""Of the first error in its evidence."""

@@ -1,0 +1,78 @@
+"""The receipt of a landing: one JSON object, chained to the one before by its digest."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import Candidate, Claim, Merge
+from mergebot.domain.gate import Verdict
+from mergebot.domain.ids import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A receipt's canonical text (what is signed and stored) and the SHA-256 that names it."""
+
+    text: str
+
+    @property
+    def digest(self) -> str:
+        """Return the name by which the next receipt refers to this one."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def fields(self) -> Mapping[str, object]:
+        """Return the receipt's fields as read from its text."""
+        return dict(json.loads(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class LandingRecord:
+    """When a landing was decided, under which generation, and the receipt before it."""
+
+    at: str
+    generation: int
+    previous: str
+
+
+def write_receipt(
+    lane: Lane, candidate: Candidate, *, merge: Merge, verdict: Verdict, record: LandingRecord
+) -> Receipt:
+    """Return the receipt of landing `merge`, in canonical JSON (sorted keys, ASCII)."""
+    claim = candidate.claim
+    claimed = {"id": claim.id, "generation": claim.generation} if isinstance(claim, Claim) else None
+    document = {
+        "v": 1,
+        "repo": lane.repo,
+        "trunk": lane.trunk,
+        "pr": candidate.pr,
+        "attempt": candidate.attempt,
+        "task": claim.task if isinstance(claim, Claim) else None,
+        "claim": claimed,
+        "enqueued_by": {"id": candidate.enqueued_by.id, "login": candidate.enqueued_by.login},
+        "head": candidate.head,
+        "base": merge.base,
+        "merged": merge.merged,
+        "tree": merge.tree,
+        "group": [],
+        "gate": {
+            "spec": verdict.spec,
+            "run": verdict.run,
+            "steps": [
+                {
+                    "name": step.name,
+                    "exit_code": step.exit_code,
+                    "seconds": step.seconds,
+                    "log": step.log,
+                }
+                for step in verdict.steps
+            ],
+        },
+        "verdict": "pass",
+        "worker": verdict.worker,
+        "landed_at": record.at,
+        "generation": record.generation,
+        "previous": record.previous,
+    }
+    return Receipt(json.dumps(document, sort_keys=True, ensure_ascii=True, separators=(",", ":")))

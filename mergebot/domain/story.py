@@ -1,0 +1,13 @@
+"""A lane's story: what happened, one entry per fact, kept for the PR's page and the live stream."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that happened at `at` (Unix seconds); `pr` is 0 for the lane itself."""
+
+    at: float
+    pr: int
+    kind: str
+    text: str

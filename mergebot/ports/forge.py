@@ -1,0 +1,164 @@
+"""The host of repositories and pull requests."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from mergebot.domain.ids import Actor, Sha
+from typing import Protocol
+
+
+class Permission(IntEnum):
+    """What somebody may do in a repository, in rising order."""
+
+    NONE = 0
+    READ = 1
+    TRIAGE = 2
+    WRITE = 3
+    MAINTAIN = 4
+    ADMIN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository as the forge describes it; `clone_url` carries no credential."""
+
+    id: int
+    full_name: str
+    default_branch: str
+    clone_url: str
+    private: bool
+    archived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull request as the forge describes it now.
+
+    `head_repo` is "" when the fork is gone; `merged` and `closed` are both true once merged.
+    """
+
+    number: int
+    title: str
+    body: str
+    author: Actor
+    head: Sha
+    head_branch: str
+    head_repo: str
+    base: str
+    labels: tuple[str, ...]
+    closed: bool
+    merged: bool
+    draft: bool
+    created_at: float
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelEvent:
+    """Somebody set a label; `id` rises with time within a repository."""
+
+    id: int
+    label: str
+    actor: Actor
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """A comment on a PR."""
+
+    id: int
+    author: Actor
+    body: str
+
+
+class CheckState(IntEnum):
+    """What the check `mergebot` shows on a commit."""
+
+    PENDING = 0
+    SUCCESS = 1
+    FAILURE = 2
+    NEUTRAL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """The check `mergebot` on one commit; `title` is at most 140 characters, `summary` Markdown."""
+
+    sha: Sha
+    state: CheckState
+    title: str
+    summary: str
+    url: str
+
+
+class Forge(Protocol):
+    """The host of repositories and pull requests, seen as the bot's account.
+
+    Every method raises Unavailable or Refused. Writes may be repeated with the same arguments; an
+    adapter that cannot know whether a write happened reads back before it repeats it.
+    """
+
+    def me(self) -> Actor:
+        """Return the bot's own account."""
+        ...
+
+    def repository(self, name: str) -> Repository:
+        """Return the repository called `name` (owner/name); raises Missing."""
+        ...
+
+    def pull(self, repo: str, number: int) -> PullRequest:
+        """Return one pull request, fresh; raises Missing."""
+        ...
+
+    def open_pulls(self, repo: str) -> Sequence[PullRequest]:
+        """Return every open pull request."""
+        ...
+
+    def permission(self, repo: str, actor: Actor) -> Permission:
+        """Return what `actor` may do, checked by numeric id: a reused login gives NONE."""
+        ...
+
+    def label_events(self, repo: str, number: int) -> Sequence[LabelEvent]:
+        """Return who set which label when, oldest first."""
+        ...
+
+    def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
+        """Return when the PR's head branch last moved, or None where the forge cannot say."""
+        ...
+
+    def approvals(self, repo: str, number: int) -> int:
+        """Return how many people approve the PR's present head and were not dismissed since."""
+        ...
+
+    def comments(self, repo: str, number: int) -> Sequence[Comment]:
+        """Return the PR's comments, oldest first."""
+        ...
+
+    def add_comment(self, repo: str, number: int, body: str) -> int:
+        """Write a comment and return its id."""
+        ...
+
+    def edit_comment(self, repo: str, comment_id: int, body: str) -> None:
+        """Replace a comment's text; raises Missing when it was deleted."""
+        ...
+
+    def react(self, repo: str, comment_id: int, content: str) -> None:
+        """Answer a comment with a reaction, such as "+1"."""
+        ...
+
+    def add_label(self, repo: str, number: int, label: str) -> None:
+        """Put a label on a PR."""
+        ...
+
+    def remove_label(self, repo: str, number: int, label: str) -> None:
+        """Take a label off a PR; one that is not there is no error."""
+        ...
+
+    def report(self, repo: str, check: CheckReport) -> None:
+        """Show the check `mergebot` on a commit: as a check run for an App, else as a status."""
+        ...
+
+    def caller(self, token: str) -> Actor:
+        """Return whose forge token this is; raises Refused for an invalid one."""
+        ...

@@ -1,0 +1,179 @@
+"""One repository's git on this host, and the remote behind it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from mergebot.domain.candidate import Merge
+from mergebot.domain.ids import Sha
+from mergebot.domain.policy import Method
+from mergebot.domain.receipts import Receipt
+from mergebot.domain.scope import Change
+from mergebot.ports.forge import Repository
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """A head to be replayed on a base.
+
+    `subject` and `body` are the commit message of squash and merge; rebase keeps the author's.
+    """
+
+    base: Sha
+    head: Sha
+    method: Method
+    subject: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted:
+    """The change does not merge; `paths` are the files that clash."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyReplay:
+    """Nothing is left of the change; `on_base` says that the base contains it already."""
+
+    on_base: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LosesContent:
+    """A rebase would drop what the branch's merge commits hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """The merged commit, and every change that it makes to its base."""
+
+    merge: Merge
+    changes: tuple[Change, ...]
+    author_changes: tuple[Change, ...]
+    commits: int
+
+
+Replay = Replayed | Conflicted | EmptyReplay | LosesContent
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """One atomic landing push.
+
+    The trunk moves from `base` to `merged`, the notes ref gains `receipt` for `merged`, and, where
+    `head_branch` is not empty, the author's branch moves from `head` to `merged`.
+    """
+
+    trunk: str
+    base: Sha
+    merged: Sha
+    receipt: Receipt
+    head_branch: str
+    head: Sha
+
+
+class PushOutcome(IntEnum):
+    """How a landing push ended. UNCLEAR must be read back before anything is concluded."""
+
+    LANDED = 0
+    TRUNK_MOVED = 1
+    HEAD_REFUSED = 2
+    UNCLEAR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteHeads:
+    """What the remote's refs say now: the trunk's tip and a PR's head, None where there is none."""
+
+    trunk: Sha | None
+    head: Sha | None
+
+
+class Git(Protocol):
+    """One repository's git, on this host: a bare mirror and the remote behind it.
+
+    Every method raises Unavailable when the remote does not answer and Refused when it says no.
+    """
+
+    def fetch(self, trunk: str, pulls: Sequence[int]) -> RemoteHeads:
+        """Bring in the trunk's tip and the heads of `pulls`; return the trunk's tip.
+
+        `head` is that of the only PR when one was asked for.
+        """
+        ...
+
+    def remote_heads(self, trunk: str, pull: int) -> RemoteHeads:
+        """Ask the remote, without bringing anything in."""
+        ...
+
+    def has(self, sha: Sha) -> bool:
+        """Tell whether the commit is in the mirror."""
+        ...
+
+    def is_ancestor(self, older: Sha, newer: Sha) -> bool:
+        """Tell whether `newer` contains `older`."""
+        ...
+
+    def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
+        ...
+
+    def subject(self, sha: Sha) -> str:
+        """Return the first line of a commit's message."""
+        ...
+
+    def tree(self, sha: Sha) -> str:
+        """Return the id of a commit's tree."""
+        ...
+
+    def read(self, sha: Sha, path: str) -> bytes | None:
+        """Return a file as of a commit, or None where there is none. `path` is the bot's own."""
+        ...
+
+    def replay(self, request: ReplayRequest) -> Replay:
+        """Replay a head on a base, in memory; the same request gives the same commit anywhere."""
+        ...
+
+    def changes(self, base: Sha, merged: Sha) -> Sequence[Change]:
+        """Return every record of the raw diff between two commits."""
+        ...
+
+    def patch(self, base: Sha, merged: Sha) -> str:
+        """Return the diff as text for people, cut at limits.PATCH_BYTES_MAX."""
+        ...
+
+    def twins(self, merged: Sha, base: Sha) -> Sequence[tuple[str, str]]:
+        """Return pairs of paths of `merged` that are equal under NFC and case folding, but for
+        those that `base` has already.
+        """
+        ...
+
+    def push_landing(self, push: Push) -> PushOutcome:
+        """Land: one atomic push with leases; a lost notes lease alone is rebuilt and repeated."""
+        ...
+
+    def keep_candidate(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at refs/mergebot/candidate/<pull>."""
+        ...
+
+    def drop_candidate(self, pull: int) -> None:
+        """Remove refs/mergebot/candidate/<pull>; one that is not there is no error."""
+        ...
+
+    def receipts(self) -> Mapping[Sha, Receipt]:
+        """Return every receipt on the remote's notes ref, by the commit it was written for."""
+        ...
+
+    def export(self, sha: Sha, into: str) -> None:
+        """Write a commit's tree into the empty directory `into`, without any git data."""
+        ...
+
+
+class Mirrors(Protocol):
+    """The git mirrors of this host."""
+
+    def of(self, repository: Repository) -> Git:
+        """Return the repository's git; the same mirror each time."""
+        ...

@@ -1,0 +1,34 @@
+"""Exclusive rights with a rising generation."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class LeaseLost(Exception):
+    """The lease ended before the work did; a newer holder may be at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """Proof that this process holds a lane: functions that need it demand it in their signature."""
+
+    resource: str
+    token: str
+    generation: int
+    until: float
+
+
+class Leases(Protocol):
+    """Exclusive rights with a rising generation. They save work; the git ref saves correctness."""
+
+    def acquire(self, resource: str, *, ttl_s: float, purpose: str) -> HeldLease | None:
+        """Take a lease, or return None while somebody holds it."""
+        ...
+
+    def extend(self, lease: HeldLease, *, ttl_s: float) -> HeldLease:
+        """Keep it longer; raises LeaseLost."""
+        ...
+
+    def release(self, lease: HeldLease) -> None:
+        """Give it back; one that is lost already is no error."""
+        ...

@@ -1,0 +1,51 @@
+"""Gate runs and their output, as the workers that own them write them."""
+
+from collections.abc import Mapping
+from mergebot.domain.gate import GateResult
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import Run, RunProgress
+from typing import Protocol
+
+
+class Runs(Protocol):
+    """The gate runs of a lane, written by the workers that own them."""
+
+    def get(self, lane: Lane, run: str) -> Run | None:
+        """Return a run."""
+        ...
+
+    def take(self, lane: Lane, run: str, worker: str, now: float) -> Run | None:
+        """Take a run for `worker`; None when it is gone, stopped, ended or somebody else's."""
+        ...
+
+    def beat(self, lane: Lane, run: str, progress: RunProgress) -> bool:
+        """Report progress; False means that nobody wants the run any more: stop at once."""
+        ...
+
+    def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
+        """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
+        ...
+
+    def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
+        """Return the median seconds of each step's last passes."""
+        ...
+
+    def workers(self, now: float) -> int:
+        """Return how many gate slots were heard of lately."""
+        ...
+
+    def announce(self, worker: str, slots: int, now: float) -> None:
+        """Say that a worker host is alive, and how many gates it can run at once."""
+        ...
+
+
+class Logs(Protocol):
+    """Gate output, kept for `limits.LOG_KEEP_S` and readable while it grows."""
+
+    def append(self, lane: Lane, run: str, data: bytes) -> None:
+        """Add output; what exceeds the cap is dropped in the middle."""
+        ...
+
+    def read(self, lane: Lane, run: str, *, offset: int = 0) -> tuple[bytes, int]:
+        """Return output from `offset` on, and the offset to go on from."""
+        ...

@@ -1,0 +1,89 @@
+"""Running candidate code where it can reach nothing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from mergebot.domain.gate import Step
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class StepOrder:
+    """One step to run in the tree at `workspace`; `keep` are cache directories to mount read-only."""
+
+    step: Step
+    workspace: str
+    environment: Mapping[str, str]
+    network: bool
+    timeout_s: float
+    keep: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The step ended by itself (negative: by a signal) after `seconds`."""
+
+    code: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The step was killed at its limit."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The step was killed because nobody wants its result any more."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class OverLimit:
+    """The step was killed for breaking a limit, named in one sentence."""
+
+    what: str
+    seconds: float
+
+
+StepEnd = Exited | TimedOut | Stopped | OverLimit
+
+
+class SandboxFailed(Exception):
+    """The sandbox did not start, so nothing ran; the text is one sentence fit for a person."""
+
+
+class Sandbox(Protocol):
+    """Runs candidate code where it can reach nothing, and leaves no process behind."""
+
+    def check(self) -> str:
+        """Return "" when it works here, else one sentence that says what to do."""
+        ...
+
+    def run(
+        self, order: StepOrder, output: Callable[[bytes], None], wanted: Callable[[], bool]
+    ) -> StepEnd:
+        """Run one step to its end; raises SandboxFailed when it could not be started.
+
+        `output` gets what the step prints as it prints it. `wanted` is asked about every 100 ms;
+        once it says no, the whole process tree is killed.
+        """
+        ...
+
+
+class Workspaces(Protocol):
+    """Throw-away directories for gates, named so that nobody can guess them, never reused."""
+
+    def create(self, run: str) -> str:
+        """Return a new empty directory; raises Unavailable when the disk is full."""
+        ...
+
+    def destroy(self, path: str) -> None:
+        """Remove a workspace and everything in it."""
+        ...
+
+    def sweep(self, keep: Iterable[str]) -> None:
+        """Remove workspaces of runs that are not in `keep`, left by processes that died."""
+        ...

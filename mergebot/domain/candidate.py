@@ -63,10 +63,14 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """Keeps its place without blocking anyone; `text` says what it waits for."""
+    """Keeps its place without blocking anyone; `text` says what it waits for.
+
+    `until` is when it is looked at again by itself, 0.0 where only news ends the wait.
+    """
 
     reason: Reason
     text: str
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,18 @@ Evidence = GateEvidence | ScopeEvidence | ConflictEvidence | PlainEvidence
 
 
 @dataclass(frozen=True, slots=True)
+class Blocked:
+    """It cannot be replayed on `base`, the merged commit of one ahead.
+
+    It is ejected for `reason` once `base` is the trunk, and tried again on any other base.
+    """
+
+    base: Sha
+    reason: Reason
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
 class Ejected:
     """Removed for good, with a reason and what its author needs to go on."""
 
@@ -169,7 +185,9 @@ class Cancelled:
     at: float
 
 
-State = Queued | Parked | Gating | Failing | Verified | Landing | Landed | Ejected | Cancelled
+State = (
+    Queued | Parked | Blocked | Gating | Failing | Verified | Landing | Landed | Ejected | Cancelled
+)
 Terminal = Landed | Ejected | Cancelled
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mergebot.domain.candidate import Candidate, Queued, State
+from mergebot.domain.candidate import Candidate
 from mergebot.domain.gate import GateResult, GateSpec
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
@@ -11,9 +11,10 @@ from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 
 @dataclass(frozen=True, slots=True)
 class UnknownHealth:
-    """Nobody has tested this tip yet; nothing lands on it."""
+    """Nobody has tested this tip yet; nothing lands on it. It is tested at `retry_at` at once."""
 
     tip: Sha | None = None
+    retry_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +78,16 @@ class Rules:
 class LaneState:
     """What a lane knows besides its candidates.
 
-    `known_tip` is the last tip that was accounted for; `known_green` the newest tip ever seen
-    green. `recovering` says that the queue is being rebuilt, so nothing lands.
+    `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
+    newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
+    is being rebuilt, so nothing lands.
     """
 
     epoch: int = 1
     next_seq: int = 1
     generation: int = 0
     known_tip: Sha | None = None
-    known_green: Sha | None = None
+    greens: tuple[Sha, ...] = ()
     health: Health = field(default_factory=UnknownHealth)
     halt: Halt | None = None
     rules: Rules = field(default_factory=lambda: Rules(None, NoPolicy()))
@@ -146,6 +148,17 @@ class Snapshot:
     slots: int
     now: float
 
+    @property
+    def policy(self) -> Policy | None:
+        """Return the rules in force, or None while there are none that can be used."""
+        policy = self.state.rules.policy
+        return policy if isinstance(policy, Policy) else None
+
+    @property
+    def tip(self) -> Sha | None:
+        """Return the trunk's tip as the lane knows it."""
+        return self.state.known_tip
+
     def candidate(self, pr: int) -> Candidate | None:
         """Return the open candidate of `pr`, if there is one."""
         return next((each for each in self.candidates if each.pr == pr), None)
@@ -163,8 +176,3 @@ class Snapshot:
         if candidate.open:
             others.append(candidate)
         return replace(self, candidates=tuple(sorted(others, key=lambda each: each.seq)))
-
-
-def waiting(state: State) -> bool:
-    """Tell whether a candidate in `state` has no run and no verdict yet, and may be given one."""
-    return isinstance(state, Queued)

@@ -30,6 +30,9 @@ CHANGED_PATHS_MAX = 20_000
 CLAIM_PATTERNS_MAX = 200
 """Patterns in one claim."""
 
+PATTERN_CHARS_MAX = 1024
+"""Of one pattern: longer than the paths that people write, short enough to compare any two."""
+
 LANE_LEASE_S = 60.0
 """How long a lane's holder may stay silent before another tick takes over."""
 
@@ -56,3 +59,12 @@ LOG_TAIL_CHARS = 4000
 
 FIRST_ERROR_CHARS = 1500
 """Of the first error in its evidence."""
+
+INFRA_WAIT_S = 5.0
+"""Before a run without a verdict is tried again, times how often that happened."""
+
+GREENS_MAX = 200
+"""Commits remembered as green: longer than any chain of candidates on older bases."""
+
+FORGE_WAIT_S = 15.0
+"""Before a lane that the forge did not answer is tried again, where the forge did not say."""

@@ -1,7 +1,8 @@
 """Saying that there may be work."""
 
-from mergebot.domain.ids import Lane
 from typing import Protocol
+
+from mergebot.domain.ids import Lane
 
 
 class Doorbell(Protocol):

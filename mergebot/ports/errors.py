@@ -1,7 +1,8 @@
 """How the world can fail, sorted once by each adapter.
 
 `Unavailable`: nothing is known, try again later. `Refused`: it will not work this way, and the
-sentence says why."""
+sentence says why.
+"""
 
 
 class Unavailable(Exception):

@@ -3,54 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from mergebot.domain.ids import Actor, Sha
 from typing import Protocol
 
-
-class Permission(IntEnum):
-    """What somebody may do in a repository, in rising order."""
-
-    NONE = 0
-    READ = 1
-    TRIAGE = 2
-    WRITE = 3
-    MAINTAIN = 4
-    ADMIN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Repository:
-    """A repository as the forge describes it; `clone_url` carries no credential."""
-
-    id: int
-    full_name: str
-    default_branch: str
-    clone_url: str
-    private: bool
-    archived: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PullRequest:
-    """A pull request as the forge describes it now.
-
-    `head_repo` is "" when the fork is gone; `merged` and `closed` are both true once merged.
-    """
-
-    number: int
-    title: str
-    body: str
-    author: Actor
-    head: Sha
-    head_branch: str
-    head_repo: str
-    base: str
-    labels: tuple[str, ...]
-    closed: bool
-    merged: bool
-    draft: bool
-    created_at: float
-    url: str
+from mergebot.domain.ids import Actor, Sha
+from mergebot.domain.pulls import Permission as Permission
+from mergebot.domain.pulls import PullRequest as PullRequest
+from mergebot.domain.pulls import Repository as Repository
 
 
 @dataclass(frozen=True, slots=True)

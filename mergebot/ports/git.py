@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
+
 from mergebot.domain.candidate import Merge
 from mergebot.domain.ids import Sha
 from mergebot.domain.policy import Method
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.scope import Change
 from mergebot.ports.forge import Repository
-from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,9 @@ class Git(Protocol):
         ...
 
     def twins(self, merged: Sha, base: Sha) -> Sequence[tuple[str, str]]:
-        """Return pairs of paths of `merged` that are equal under NFC and case folding, but for
-        those that `base` has already.
+        """Return pairs of paths of `merged` that are equal under NFC and case folding.
+
+        Pairs that `base` has already are left out.
         """
         ...
 
@@ -167,7 +169,11 @@ class Git(Protocol):
         ...
 
     def export(self, sha: Sha, into: str) -> None:
-        """Write a commit's tree into the empty directory `into`, without any git data."""
+        """Write a commit's tree into the empty directory `into`, beside a minimal repository.
+
+        That repository holds this one commit and knows no remote and no credential; it is there
+        for tools that need one, and it is never read again.
+        """
         ...
 
 

@@ -22,13 +22,16 @@ class Leases(Protocol):
     """Exclusive rights with a rising generation. They save work; the git ref saves correctness."""
 
     def acquire(self, resource: str, *, ttl_s: float, purpose: str) -> HeldLease | None:
-        """Take a lease, or return None while somebody holds it."""
+        """Take a lease; while somebody holds it, return None and note that it is wanted."""
         ...
 
     def extend(self, lease: HeldLease, *, ttl_s: float) -> HeldLease:
         """Keep it longer; raises LeaseLost."""
         ...
 
-    def release(self, lease: HeldLease) -> None:
-        """Give it back; one that is lost already is no error."""
+    def release(self, lease: HeldLease) -> bool:
+        """Give it back, and tell whether somebody wanted it meanwhile.
+
+        One that is lost already is no error, and tells False.
+        """
         ...

@@ -1,7 +1,8 @@
 """Reading the repository's rules."""
 
-from mergebot.domain.policy import Policy, PolicyFaults
 from typing import Protocol
+
+from mergebot.domain.policy import Policy, PolicyFaults
 
 
 class RulesReader(Protocol):

@@ -1,10 +1,11 @@
 """Gate runs and their output, as the workers that own them write them."""
 
 from collections.abc import Mapping
+from typing import Protocol
+
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunProgress
-from typing import Protocol
 
 
 class Runs(Protocol):

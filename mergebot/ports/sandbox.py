@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from mergebot.domain.gate import Step
 from typing import Protocol
+
+from mergebot.domain.gate import Step
 
 
 @dataclass(frozen=True, slots=True)

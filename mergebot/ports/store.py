@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
+
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.effects import Effect
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import LaneState, RunOrder, Snapshot
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
-from typing import Protocol
 
 
 class Stale(Exception):

@@ -1,0 +1,92 @@
+"""A decision in the making: the snapshot as it will be, and everything that follows from it.
+
+Rules take a decision and return a richer one. Nothing happens until it is committed, all at once.
+"""
+
+from dataclasses import dataclass, replace
+
+from mergebot.domain.candidate import Candidate, State, run_of
+from mergebot.domain.effects import DropCandidate, Effect, PublishNotice, RemoveLabel
+from mergebot.domain.lane import RunOrder, Snapshot
+from mergebot.domain.receipts import Receipt
+from mergebot.domain.story import Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided so far, from one snapshot; an untouched one changes nothing."""
+
+    snapshot: Snapshot
+    candidates: tuple[Candidate, ...] = ()
+    orders: tuple[RunOrder, ...] = ()
+    stops: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    entries: tuple[Entry, ...] = ()
+    landed: tuple[Receipt, ...] = ()
+    touched: bool = False
+
+    def lane(self, **changes: object) -> "Decision":
+        """Change fields of the lane's state."""
+        return replace(self, snapshot=self.snapshot.with_state(**changes), touched=True)
+
+    def tell(self, kind: str, text: str, *, pr: int = 0) -> "Decision":
+        """Add an entry to the story."""
+        entry = Entry(self.snapshot.now, pr, kind, text)
+        return replace(self, entries=(*self.entries, entry), touched=True)
+
+    def want(self, *effects: Effect) -> "Decision":
+        """Ask for effects."""
+        return replace(self, effects=(*self.effects, *effects), touched=True)
+
+    def order(self, order: RunOrder) -> "Decision":
+        """Order a gate run."""
+        return replace(self, orders=(*self.orders, order), touched=True)
+
+    def stop(self, run: str) -> "Decision":
+        """Stop a run whose outcome nobody can use any more."""
+        return replace(self, stops=(*self.stops, run), touched=True)
+
+    def receipt(self, receipt: Receipt) -> "Decision":
+        """Add a landing's receipt, and chain the next one to it."""
+        chained = self.lane(last_receipt=receipt.digest)
+        return replace(chained, landed=(*self.landed, receipt))
+
+    def put(self, candidate: Candidate) -> "Decision":
+        """Put a candidate into the snapshot as it is now."""
+        others = tuple(
+            each
+            for each in self.candidates
+            if (each.pr, each.attempt) != (candidate.pr, candidate.attempt)
+        )
+        return replace(
+            self,
+            snapshot=self.snapshot.with_candidate(candidate),
+            candidates=(*others, candidate),
+            touched=True,
+        )
+
+    def move(self, candidate: Candidate, state: State, text: str) -> "Decision":
+        """Move a candidate to `state`, stop a run it leaves behind, and tell the story.
+
+        The notice is brought up to date, and a candidate that ends gives its labels back.
+        """
+        moved = candidate.moved(state)
+        decision = self.put(moved).tell(type(state).__name__.lower(), text, pr=candidate.pr)
+        run = run_of(candidate.state)
+        if run and run_of(state) != run:
+            decision = decision.stop(run)
+        return decision.want(*_notices(moved, self.snapshot))
+
+
+def _notices(candidate: Candidate, snapshot: Snapshot) -> tuple[Effect, ...]:
+    notice = PublishNotice(candidate.pr, candidate.attempt)
+    if candidate.open:
+        return (notice,)
+    policy = snapshot.policy
+    labels = (policy.queue.label, policy.queue.fix_label) if policy else ()
+    return (notice, *(RemoveLabel(candidate.pr, label) for label in labels))
+
+
+def drop_kept(decision: Decision, pr: int) -> Decision:
+    """Remove the kept merged commit of a PR that closed."""
+    return decision.want(DropCandidate(pr))

@@ -1,0 +1,101 @@
+"""The last check before the push: everything a landing rests on, read afresh.
+
+`guard` decides from the lane's record, the pull request and the remote's refs, all just read. It
+lets a candidate through only when each of them agrees; what it does not know is never a pass.
+"""
+
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import Cancelled, Candidate, Kind, Parked, Queued, State, Verified
+from mergebot.domain.ids import Sha, short
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.planning import may_land
+from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.reasons import Reason
+from mergebot.domain.watching import watch
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was read right before the landing: the PR, the refs, and what the enqueuer may do."""
+
+    pull: PullRequest
+    trunk: Sha | None
+    head: Sha | None
+    permission: Permission
+    approvals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Nothing stands in the way."""
+
+    verified: Verified
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Two sources disagree, or the lane changed: look again soon."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The candidate goes to another state instead."""
+
+    state: State
+    why: str
+
+
+Guard = Go | Wait | Turn
+
+
+def guard(snapshot: Snapshot, candidate: Candidate, facts: Facts) -> Guard:
+    """Decide whether `candidate` may land now."""
+    policy = snapshot.policy
+    state = candidate.state
+    if policy is None or not isinstance(state, Verified) or not may_land(snapshot, candidate):
+        return Wait("the lane does not let it land now")
+    verdict = state.verdict
+    if (verdict.base, verdict.merged) != (state.merge.base, state.merge.merged):
+        return Turn(Queued(), "its verdict is for another commit")
+    if verdict.spec != policy.gate.digest:
+        return Turn(Queued(), "the gate changed since it was green")
+    forced = watch(
+        candidate, facts.pull, trunk=snapshot.lane.trunk, queue=policy.queue, now=snapshot.now
+    )
+    if forced is not None:
+        return Turn(forced, _text(forced))
+    if facts.head != candidate.head:
+        return Wait("the forge and its git disagree about the head")
+    if facts.trunk != state.merge.base:
+        return Wait("the trunk moved")
+    if not permitted(candidate, facts.permission, policy.queue.actors):
+        text = f"{candidate.enqueued_by.login} may not queue here any more"
+        return Turn(Cancelled(Reason.NOT_PERMITTED, text, snapshot.now), text)
+    if facts.approvals < policy.queue.require_approvals:
+        text = f"{facts.approvals} of {policy.queue.require_approvals} approvals"
+        return Turn(Parked(Reason.NOT_READY, text), text)
+    return Go(state)
+
+
+def permitted(candidate: Candidate, permission: Permission, actors: tuple[int, ...]) -> bool:
+    """Tell whether whoever queued the candidate may do so: write, or maintain for a repair."""
+    needed = Permission.MAINTAIN if candidate.kind is Kind.REPAIR else Permission.WRITE
+    if candidate.kind is Kind.NORMAL and candidate.enqueued_by.id in actors:
+        return True
+    return permission >= needed
+
+
+def moved_text(base: Sha, trunk: Sha | None) -> str:
+    """Say that the trunk is not where a landing needed it."""
+    return f"the trunk is at {short(trunk) if trunk else 'nothing'}, not at {short(base)}"
+
+
+def _text(state: State) -> str:
+    match state:
+        case Cancelled(text=text) | Parked(text=text):
+            return text
+        case _:
+            return type(state).__name__.lower()

@@ -1,0 +1,159 @@
+"""Settling: what the gate runs that ended mean for the candidates and for the trunk."""
+
+from dataclasses import replace
+
+from mergebot.domain.candidate import (
+    Blocked,
+    Candidate,
+    Ejected,
+    Failing,
+    GateEvidence,
+    Gating,
+    Kind,
+    Parked,
+    PlainEvidence,
+    Queued,
+    Verified,
+)
+from mergebot.domain.decision import Decision
+from mergebot.domain.effects import KeepCandidate
+from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed, Verdict
+from mergebot.domain.health import settle_trunk
+from mergebot.domain.ids import Sha, short
+from mergebot.domain.lane import Green, Red, Run, Snapshot
+from mergebot.domain.limits import INFRA_WAIT_S, RUN_SILENT_S
+from mergebot.domain.policy import BudgetPolicy
+from mergebot.domain.reasons import Fault, Reason, consequence
+
+
+def settle(decision: Decision) -> Decision:
+    """Apply every result that came in: the trunk's first, since verdicts rest on its health."""
+    decision = settle_trunk(decision)
+    for pr in [each.pr for each in decision.snapshot.candidates]:
+        candidate = decision.snapshot.candidate(pr)
+        if candidate is not None:
+            decision = _settle_one(decision, candidate)
+    return decision
+
+
+def outcome(run: Run | None, now: float) -> GateResult | None:
+    """Return a run's result, None while it may still come; a silent worker's run has none."""
+    if run is None:
+        return NoVerdict("its gate run is gone")
+    if run.result is not None:
+        return run.result
+    if run.progress.beat and now - run.progress.beat > RUN_SILENT_S:
+        return NoVerdict(f"the worker {run.progress.worker} went silent")
+    return None
+
+
+def known_green(snapshot: Snapshot, commit: Sha) -> bool:
+    """Tell whether a gate was green on exactly this commit of the trunk."""
+    health = snapshot.state.health
+    return commit in snapshot.state.greens or (isinstance(health, Green) and health.tip == commit)
+
+
+def spend(candidate: Candidate, reason: Reason) -> Candidate:
+    """Return the candidate with what `reason` costs taken from its PR's budget."""
+    if consequence(reason).spends != "failure":
+        return candidate
+    spent = replace(candidate.budget, failures=candidate.budget.failures + 1)
+    return replace(candidate, budget=spent)
+
+
+def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
+    snapshot = decision.snapshot
+    match candidate.state:
+        case Gating(merge, run):
+            result = outcome(snapshot.runs.get(run), snapshot.now)
+            return decision if result is None else _judge(decision, candidate, result)
+        case Failing(merge, run, result) if known_green(snapshot, merge.base):
+            return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.CANDIDATE))
+        case Blocked(base, reason, evidence) if base == snapshot.tip:
+            spent = spend(candidate, reason)
+            ended = Ejected(reason, evidence, snapshot.now)
+            return decision.move(spent, ended, f"ejected: {reason}")
+        case Parked(Reason.TRUNK_RED) if _green_again(snapshot, candidate):
+            return decision.move(candidate, Queued(), "the trunk is green again: gated anew")
+        case Parked(until=until) if 0.0 < until <= snapshot.now:
+            return decision.move(candidate, Queued(), "waited long enough: tried again")
+        case Queued() | Blocked() | Gating() | Failing() | Verified() if _stopped_by_red(
+            snapshot, candidate
+        ):
+            return _park_red(decision, candidate)
+        case _:
+            return decision
+
+
+def _judge(decision: Decision, candidate: Candidate, result: GateResult) -> Decision:
+    state = candidate.state
+    if not isinstance(state, Gating):
+        return decision
+    spent = replace(
+        candidate.budget,
+        runtime_s=candidate.budget.runtime_s + max(0.0, decision.snapshot.now - state.since),
+    )
+    candidate = replace(candidate, budget=spent)
+    match result:
+        case Passed(steps):
+            run = decision.snapshot.runs[state.run]
+            verdict = Verdict(
+                base=state.merge.base,
+                merged=state.merge.merged,
+                tree=state.merge.tree,
+                run=state.run,
+                spec=run.order.spec.digest,
+                worker=run.progress.worker,
+                steps=steps,
+            )
+            text = f"the gate is green on {short(state.merge.merged)}"
+            return decision.move(candidate, Verified(state.merge, verdict), text)
+        case Failed():
+            failing = candidate.moved(Failing(state.merge, state.run, result))
+            text = f"{result.step.name} failed on {short(state.merge.merged)}"
+            decision = decision.put(failing).tell("failing", text, pr=candidate.pr)
+            return _settle_one(decision, failing)
+        case NoVerdict(why):
+            return _no_verdict(decision, candidate, why)
+
+
+def _no_verdict(decision: Decision, candidate: Candidate, why: str) -> Decision:
+    spent = replace(candidate.budget, infra=candidate.budget.infra + 1)
+    candidate = replace(candidate, budget=spent)
+    if spent.infra > _budget(decision.snapshot).infra:
+        text = f"the gate gave no verdict {spent.infra} times, last because {why}"
+        state = Ejected(Reason.BUDGET_SPENT, PlainEvidence(text), decision.snapshot.now)
+        return decision.move(candidate, state, text)
+    until = decision.snapshot.now + INFRA_WAIT_S * spent.infra
+    parked = Parked(Reason.INFRA, f"no verdict: {why}; it is tried again by itself", until)
+    return decision.move(candidate, parked, f"no verdict: {why}")
+
+
+def _eject(decision: Decision, candidate: Candidate, evidence: GateEvidence) -> Decision:
+    candidate = spend(candidate, evidence.result.reason)
+    state = Ejected(evidence.result.reason, evidence, decision.snapshot.now)
+    step = evidence.result.step
+    text = f"ejected: {step.name} ended with exit code {step.exit_code}"
+    decision = decision.move(candidate, state, text)
+    return decision.want(KeepCandidate(candidate.pr, evidence.merge.merged))
+
+
+def _green_again(snapshot: Snapshot, candidate: Candidate) -> bool:
+    return candidate.kind is Kind.REPAIR or not isinstance(snapshot.state.health, Red)
+
+
+def _stopped_by_red(snapshot: Snapshot, candidate: Candidate) -> bool:
+    return isinstance(snapshot.state.health, Red) and candidate.kind is not Kind.REPAIR
+
+
+def _park_red(decision: Decision, candidate: Candidate) -> Decision:
+    health = decision.snapshot.state.health
+    if not isinstance(health, Red):
+        return decision
+    text = f"the trunk is red at {short(health.tip)}: {health.step} fails there without this change"
+    return decision.move(candidate, Parked(Reason.TRUNK_RED, text), text)
+
+
+def _budget(snapshot: Snapshot) -> BudgetPolicy:
+    policy = snapshot.policy
+    return policy.budget if policy else BudgetPolicy()

@@ -1,0 +1,280 @@
+"""The JSON of DESIGN.md section 5: everything an author or agent may know about a candidate.
+
+The same document stands in the sticky comment's hidden first line, in the API and in MCP. Every
+key is always there; what does not apply is null or empty.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import (
+    Blocked,
+    Cancelled,
+    Candidate,
+    Claim,
+    ConflictEvidence,
+    Ejected,
+    Failing,
+    GateEvidence,
+    Gating,
+    Landed,
+    Landing,
+    Parked,
+    PlainEvidence,
+    Queued,
+    ScopeEvidence,
+    State,
+    Verified,
+    merge_of,
+    run_of,
+)
+from mergebot.domain.gate import StepResult
+from mergebot.domain.ids import Lane
+from mergebot.domain.markdown import plain
+from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults
+from mergebot.domain.reasons import Fault, Reason, consequence
+
+Document = dict[str, object]
+
+HIDDEN_CHARS_MAX = 16_000
+"""Of the hidden line: it shares the comment with what people read."""
+
+_HIDDEN = re.compile(r"<!-- mergebot:v1 (\{.*\}) -->")
+_PERSON_DECIDES = "a person decides"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a candidate stands: its position from 1, None once it ended, and the seconds to go.
+
+    `step` is the step that its gate runs now, "" where it runs none.
+    """
+
+    position: int | None = None
+    eta_s: float | None = None
+    step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a status needs to know about the lane: its rules, and where pages and remote are."""
+
+    lane: Lane
+    policy: Policy | PolicyFaults | NoPolicy
+    base_url: str
+    remote: str = "origin"
+
+    @property
+    def budget(self) -> BudgetPolicy:
+        """Return the budget in force."""
+        return self.policy.budget if isinstance(self.policy, Policy) else BudgetPolicy()
+
+    def page(self, pr: int) -> str:
+        """Return the address of a PR's page."""
+        return f"{self.base_url.rstrip('/')}/{self.lane.repo}/pull/{pr}"
+
+
+NOWHERE = Place()
+
+
+def state_name(state: State) -> str:
+    """Return the word for a state that authors know."""
+    match state:
+        case Queued() | Blocked():
+            return "queued"
+        case Parked():
+            return "parked"
+        case Gating() | Failing():
+            return "gating"
+        case Verified():
+            return "verified"
+        case Landing():
+            return "landing"
+        case Landed():
+            return "landed"
+        case Ejected():
+            return "ejected"
+        case Cancelled():
+            return "cancelled"
+
+
+def status_document(candidate: Candidate, setting: Setting, place: Place = NOWHERE) -> Document:
+    """Return the document of a candidate; every key is always present."""
+    state = candidate.state
+    step = _step(state)
+    merge = merge_of(state)
+    evidence = state.evidence if isinstance(state, Ejected) else None
+    base = evidence.base if isinstance(evidence, ConflictEvidence) else merge and merge.base
+    run = run_of(state)
+    left = max(setting.budget.failures - candidate.budget.failures, 0)
+    return {
+        "v": 1,
+        "repo": setting.lane.repo,
+        "pr": candidate.pr,
+        "head": candidate.head,
+        "trunk": setting.lane.trunk,
+        "state": state_name(state),
+        "reason": reason_of(state),
+        "fault": _fault(state),
+        "position": place.position if candidate.open else None,
+        "eta_s": round(place.eta_s) if candidate.open and place.eta_s is not None else None,
+        "base": base,
+        "merged": merge.merged if merge else None,
+        "step": step.name if step else place.step or None,
+        "command": step.command if step else None,
+        "exit_code": step.exit_code if step else None,
+        "seconds": round(step.seconds, 1) if step else None,
+        "first_error": plain(evidence.result.first_error)
+        if isinstance(evidence, GateEvidence)
+        else None,
+        "log_url": f"{setting.page(candidate.pr)}/log/{run}" if run else None,
+        "claimed": list(candidate.claim.patterns) if isinstance(candidate.claim, Claim) else [],
+        "strayed": _paths(evidence.strayed if isinstance(evidence, ScopeEvidence) else ()),
+        "conflicts": _paths(evidence.paths if isinstance(evidence, ConflictEvidence) else ()),
+        "attempt": candidate.attempt,
+        "failures_left": left,
+        "may_requeue": may_requeue(candidate, left),
+        "next_action": next_action(candidate, left),
+        "repro": _repro(candidate, setting),
+        "text": explanation(state),
+        "url": setting.page(candidate.pr),
+    }
+
+
+def reason_of(state: State) -> Reason | None:
+    """Return the reason that a state carries, where it carries one."""
+    match state:
+        case Parked(reason) | Ejected(reason) | Cancelled(reason):
+            return reason
+        case _:
+            return None
+
+
+def may_requeue(candidate: Candidate, failures_left: int) -> bool:
+    """Tell whether the author may try again; one whose budget is spent may not."""
+    reason = reason_of(candidate.state)
+    if candidate.open or reason is None:
+        return False
+    what = consequence(reason)
+    return what.may_requeue and (what.spends != "failure" or failures_left > 0)
+
+
+def next_action(candidate: Candidate, failures_left: int) -> str:
+    """Return what the author should do now, in a few words."""
+    state = candidate.state
+    reason = reason_of(state)
+    match state:
+        case Landed():
+            return "nothing; the change is on the trunk"
+        case Queued() | Blocked() | Gating() | Failing() | Verified() | Landing():
+            return "nothing; it goes on by itself"
+        case Ejected() if consequence(state.reason).spends == "failure" and not failures_left:
+            return _PERSON_DECIDES
+        case _:
+            return consequence(reason).next_action if reason else ""
+
+
+def explanation(state: State) -> str:
+    """Return the sentence that a state carries beyond its reason, or ""."""
+    match state:
+        case Parked(text=text) | Cancelled(text=text) | Ejected(evidence=PlainEvidence(text)):
+            return plain(text)
+        case Ejected(evidence=ScopeEvidence(details=details)):
+            return plain(" ".join(details[:20]))
+        case Blocked():
+            return "It does not apply on top of the change ahead; it is tried again when that ends."
+        case Failing():
+            return "The gate was red; whose fault it was is being found out."
+        case _:
+            return ""
+
+
+def _step(state: State) -> StepResult | None:
+    match state:
+        case Ejected(evidence=GateEvidence(result=result)):
+            return result.step
+        case _:
+            return None
+
+
+def _fault(state: State) -> Fault | None:
+    match state:
+        case Ejected(evidence=GateEvidence(fault=fault)):
+            return fault
+        case Ejected(reason) if consequence(reason).spends == "failure":
+            return Fault.CANDIDATE
+        case Parked(Reason.TRUNK_RED):
+            return Fault.TRUNK
+        case Parked(Reason.INFRA | Reason.FORGE_UNAVAILABLE):
+            return Fault.INFRASTRUCTURE
+        case _:
+            return None
+
+
+def _paths(paths: tuple[str, ...]) -> list[str]:
+    return [path.encode("utf-8", "replace").decode() for path in paths]
+
+
+def _repro(candidate: Candidate, setting: Setting) -> list[str]:
+    match candidate.state:
+        case Ejected(evidence=GateEvidence(merge=merge, result=result)):
+            return [
+                f"git fetch {setting.remote} refs/mergebot/candidate/{candidate.pr}",
+                f"git switch --detach {merge.merged}",
+                result.step.command,
+            ]
+        case Ejected(evidence=ConflictEvidence()):
+            return [
+                f"git fetch {setting.remote} {setting.lane.trunk} pull/{candidate.pr}/head",
+                f"git switch --detach {candidate.head}",
+                f"git rebase {setting.remote}/{setting.lane.trunk}",
+            ]
+        case _:
+            return []
+
+
+def hidden_line(document: Mapping[str, object]) -> str:
+    """Return the first line of the sticky comment.
+
+    Nothing in it can end the HTML comment or mention anybody. A document that is too long loses
+    the ends of its lists, and says so in `truncated`.
+    """
+    line = _hidden(document)
+    keep = 128
+    while len(line) > HIDDEN_CHARS_MAX and keep:
+        line = _hidden({**_cut(document, keep), "truncated": True})
+        keep //= 2
+    return line
+
+
+def _hidden(document: Mapping[str, object]) -> str:
+    text = json.dumps(document, ensure_ascii=True, separators=(",", ":"))
+    for character in "@#<>":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    text = text.replace("--", "-\\u002d")
+    return f"<!-- mergebot:v1 {text} -->"
+
+
+def _cut(document: Mapping[str, object], keep: int) -> Document:
+    """Return the document with at most `keep` items in each list, and its texts shorter too."""
+    cut: Document = {}
+    for key, value in document.items():
+        if isinstance(value, list):
+            cut[key] = [each[:500] for each in value[:keep]]
+        else:
+            cut[key] = value[: max(keep * 16, 200)] if isinstance(value, str) else value
+    return cut
+
+
+def read_hidden_line(text: str) -> Document | None:
+    """Return the document that a comment starts with, or None where it starts with none."""
+    match = _HIDDEN.match(text.split("\n", 1)[0].rstrip("\r"))
+    if not match:
+        return None
+    try:
+        document = json.loads(match[1])
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) and document.get("v") == 1 else None

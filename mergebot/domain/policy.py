@@ -64,6 +64,13 @@ class BudgetPolicy:
     runtime_s: float = 10800.0
 
 
+class StepOrder(StrEnum):
+    """Which of the steps that could run next does: the first listed, or the likeliest to fail."""
+
+    LISTED = "listed"
+    FAIL_FIRST = "fail-first"
+
+
 class Culprit(StrEnum):
     """How the first bad landing is found once the trunk is red."""
 
@@ -85,6 +92,7 @@ class Policy:
 
     gate: GateSpec
     trunk: str = "main"
+    order: StepOrder = StepOrder.LISTED
     queue: QueuePolicy = field(default_factory=QueuePolicy)
     external: ExternalChecks = field(default_factory=ExternalChecks)
     claims: ClaimPolicy = field(default_factory=ClaimPolicy)

@@ -201,7 +201,7 @@ class _Check:
         named, admin = self._names(path), self._enqueuer is Enqueuer.ADMIN
         if named and admin:
             return ""
-        missing = [] if named else ["a claim names it exactly, without wildcards"]
+        missing = [] if named else ["a claim names it without wildcards"]
         return "is protected: it lands when " + " and ".join(
             [*missing, *([] if admin else ["an admin sets the label"])]
         )

@@ -1,0 +1,238 @@
+"""The shape of `.mergebot.toml` as pydantic models.
+
+A field's `description` is the end of the sentence "... is allowed": what a wrong value is told.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from mergebot.domain.names import is_git_directory, shown
+from mergebot.domain.patterns import Pattern, parse
+
+DURATION_S_MAX = 7 * 24 * 3600
+STEPS_MAX = 64
+AT_ONCE_MAX = 64
+
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+_BRANCH = re.compile(
+    r"(?!-)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))(?![./])[^\s~^:?*\[\\\x7f]+"
+)
+_NAMES = {
+    "step": r"[a-z0-9][a-z0-9 _.-]{0,63}",
+    "contract": r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
+    "variable": r"[A-Za-z_][A-Za-z0-9_]{0,99}=[^\0\n]*",
+    "owner": r"@[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?",
+}
+
+
+def wrong(sentence: str) -> PydanticCustomError:
+    """Return an error that is one whole sentence."""
+    return PydanticCustomError("sentence", "{sentence}", {"sentence": sentence})
+
+
+def refused() -> PydanticCustomError:
+    """Return an error whose sentence is made from the field's description."""
+    return PydanticCustomError("refused", "refused")
+
+
+def seconds(text: object) -> float:
+    """Return a duration such as "1h30m" in seconds; raises PydanticCustomError."""
+    match = _DURATION.fullmatch(text) if isinstance(text, str) and text else None
+    if match is None:
+        raise refused()
+    hours, minutes, rest = (int(part or 0) for part in match.groups())
+    total = hours * 3600 + minutes * 60 + rest
+    if not 0 < total <= DURATION_S_MAX:
+        raise refused()
+    return float(total)
+
+
+def _auto(value: object) -> object:
+    return 0 if value == "auto" else _counted(value)
+
+
+def _counted(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= AT_ONCE_MAX:
+        return value
+    raise refused()
+
+
+def _pattern(text: str) -> str:
+    pattern = parse(text)
+    if isinstance(pattern, Pattern):
+        return text
+    raise wrong(pattern.sentence)
+
+
+def _folder(text: str) -> str:
+    pattern = parse(text.rstrip("/"))
+    if not isinstance(pattern, Pattern):
+        raise wrong(pattern.sentence)
+    if not pattern.is_literal:
+        raise wrong(f"The path {shown(text)} holds a wildcard; a cache is named exactly.")
+    if is_git_directory(pattern.text):
+        raise wrong(f"The path {shown(text)} is a git directory; it is never kept.")
+    return pattern.text
+
+
+def _like(kind: str) -> Callable[[str], str]:
+    shape = re.compile(_NAMES[kind])
+
+    def check(text: str) -> str:
+        if shape.fullmatch(text):
+            return text
+        raise refused()
+
+    return check
+
+
+def _one_line(text: str) -> str:
+    if text.strip() == text and text.isprintable() and 0 < len(text) <= 100:  # noqa: PLR2004 - as long as a check's name gets
+        return text
+    raise refused()
+
+
+def _branch(text: str) -> str:
+    if _BRANCH.fullmatch(text) and text.isprintable() and len(text) <= 200:  # noqa: PLR2004 - git allows about 250
+        return text
+    raise refused()
+
+
+def _command(text: str) -> str:
+    if text.strip() and "\0" not in text:
+        return text
+    raise refused()
+
+
+def _setup(text: str) -> str:
+    return _command(text) if text else text
+
+
+def _field(allowed: str, **rules: Any) -> Any:
+    return Field(description=allowed, **rules)
+
+
+Duration = Annotated[float, BeforeValidator(seconds)]
+AutoOrCount = Annotated[int, BeforeValidator(_auto)]
+Line = Annotated[str, AfterValidator(_one_line)]
+PatternText = Annotated[str, AfterValidator(_pattern)]
+
+_TIME = 'a duration such as "45s", "60m" or "1h30m", up to 168h'
+_LABEL = "one line of 1 to 100 characters"
+_PATTERNS = "a list of patterns"
+_SWITCH = "true or false"
+
+
+class Section(BaseModel):
+    """A table: unknown keys and values of another type are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Queue(Section):
+    """`[queue]`."""
+
+    label: Line = _field(_LABEL, default="merge-queue")
+    fix_label: Line = _field(_LABEL, default="merge-queue-fix")
+    hold_label: Line = _field(_LABEL, default="merge-queue-hold")
+    actors: list[Annotated[int, Field(ge=1, lt=2**53)]] = _field(
+        "a list of numeric ids", default=[]
+    )
+    method: Literal["rebase", "squash", "merge"] = _field(
+        '"rebase", "squash" or "merge"', default="rebase"
+    )
+    window: AutoOrCount = _field('"auto" or a whole number from 1 to 64', default=0)
+    batch: AutoOrCount = _field('"auto" or a whole number from 1 to 64', default=1)
+    require_approvals: int = _field("a whole number from 0 to 100", default=0, ge=0, le=100)
+    fork_pull_requests: bool = _field(_SWITCH, default=False)
+
+
+class GateStep(Section):
+    """`[[gate.steps]]`."""
+
+    name: Annotated[str, AfterValidator(_like("step"))] = _field(
+        "1 to 64 of a-z, 0-9, blank, _ . and -, starting with a letter or digit"
+    )
+    run: Annotated[str, AfterValidator(_command)] = _field("a shell command")
+    timeout: Duration = _field(_TIME, default=0.0)
+    retry: int = _field("a whole number from 0 to 5", default=0, ge=0, le=5)
+    inputs: list[PatternText] = _field(_PATTERNS, default=[])
+    needs: list[str] = _field("a list of names of earlier steps", default=[])
+
+
+class External(Section):
+    """`[gate.external]`."""
+
+    checks: list[Line] = _field("a list of names of checks", default=[])
+    skippable: list[Line] = _field("a list of names out of gate.external.checks", default=[])
+    timeout: Duration = _field(_TIME, default=2700.0)
+
+
+class Gate(Section):
+    """`[gate]`."""
+
+    setup: Annotated[str, AfterValidator(_setup)] = _field(
+        "a shell command, or nothing", default=""
+    )
+    timeout: Duration = _field(_TIME, default=3600.0)
+    order: Literal["listed", "fail-first"] = _field('"listed" or "fail-first"', default="listed")
+    environment: list[Annotated[str, AfterValidator(_like("variable"))]] = _field(
+        "a list of NAME=value, each on one line", default=[]
+    )
+    network: bool = _field(_SWITCH, default=False)
+    keep: list[Annotated[str, AfterValidator(_folder)]] = _field("a list of paths", default=[])
+    steps: list[GateStep] = _field("up to 64 tables", default=[], max_length=STEPS_MAX)
+    external: External = _field("a table", default=External())
+
+
+class Claims(Section):
+    """`[claims]`."""
+
+    required: bool = _field(_SWITCH, default=False)
+    protected: list[PatternText] = _field(_PATTERNS, default=[".github/**", ".mergebot.toml"])
+
+
+class ContractRules(Section):
+    """`[contracts.<name>]`."""
+
+    paths: list[PatternText] = _field("a list of one or more patterns", min_length=1)
+    owners: list[Annotated[str, AfterValidator(_like("owner"))]] = _field(
+        "a list of @person or @organisation/team", default=[]
+    )
+
+
+class Budgets(Section):
+    """`[budget]`."""
+
+    failures: int = _field("a whole number from 1 to 100", default=3, ge=1, le=100)
+    infra: int = _field("a whole number from 1 to 100", default=3, ge=1, le=100)
+    runtime: Duration = _field(_TIME, default=10800.0)
+
+
+class Health(Section):
+    """`[health]`."""
+
+    check: Literal["gate", "external", "both"] = _field(
+        '"gate", "external" or "both"', default="gate"
+    )
+    culprit: Literal["bisect", "off"] = _field('"bisect" or "off"', default="bisect")
+
+
+class Rules(Section):
+    """The whole file."""
+
+    trunk: Annotated[str, AfterValidator(_branch)] = _field(
+        "the name of a branch, without blanks and without refs/heads/", default="main"
+    )
+    queue: Queue = _field("a table", default=Queue())
+    gate: Gate = _field("a table", default=Gate())
+    claims: Claims = _field("a table", default=Claims())
+    contracts: dict[Annotated[str, AfterValidator(_like("contract"))], ContractRules] = _field(
+        "a table of tables; a name has 1 to 64 of A-Z, a-z, 0-9, _ and -", default={}
+    )
+    budget: Budgets = _field("a table", default=Budgets())
+    health: Health = _field("a table", default=Health())

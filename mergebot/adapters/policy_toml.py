@@ -1,0 +1,249 @@
+"""Reading `.mergebot.toml`: the whole file becomes a Policy, or every fault becomes a sentence."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from mergebot.adapters.policy_model import Gate, Rules, Section
+from mergebot.domain.gate import GateSpec, Step
+from mergebot.domain.limits import CONFIG_BYTES_MAX
+from mergebot.domain.names import shown
+from mergebot.domain.policy import (
+    BudgetPolicy,
+    ClaimPolicy,
+    Contract,
+    Culprit,
+    ExternalChecks,
+    HealthPolicy,
+    Method,
+    Policy,
+    PolicyFaults,
+    QueuePolicy,
+    StepOrder,
+)
+from mergebot.domain.tables import Table, TableFault, bare, found, read_table, unknown_key
+
+Place = tuple[int | str, ...]
+T = TypeVar("T")
+
+
+class TomlRules:
+    """Reads the rules from the bytes of the file; it never raises."""
+
+    def parse(self, text: bytes) -> Policy | PolicyFaults:
+        """Return the rules, or every fault at once, one sentence each."""
+        if len(text) > CONFIG_BYTES_MAX:
+            return PolicyFaults(
+                (f"The file has {len(text)} bytes; at most {CONFIG_BYTES_MAX} are allowed.",)
+            )
+        try:
+            written = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = text[: error.start].split(b"\n")
+            place = f"line {len(before)}, column {len(before[-1]) + 1}"
+            return PolicyFaults((f"The file is not valid UTF-8 at {place}.",))
+        table = read_table(written, name="The file")
+        if isinstance(table, TableFault):
+            return PolicyFaults((table.sentence,))
+        return _policy(table)
+
+
+@cache
+def keys() -> Mapping[str, str]:
+    """Return every key that the file may have, dotted, with what is allowed there."""
+    return dict(_described(Rules, ""))
+
+
+def _policy(table: Table) -> Policy | PolicyFaults:
+    try:
+        rules = Rules.model_validate(table)
+    except ValidationError as error:
+        wrong = [_sentence(each, table) for each in error.errors(include_url=False)]
+        return PolicyFaults((*wrong, *_contradictions(table)))
+    faults = tuple(_contradictions(table))
+    return PolicyFaults(faults) if faults else _values(rules)
+
+
+def _sentence(error: Any, table: Table) -> str:
+    place: Place = error["loc"]
+    kind, key = error["type"], _key(place)
+    if kind == "extra_forbidden":
+        parent = place[:-1]
+        return unknown_key(str(place[-1]), _allowed_in(parent), inside=_key(parent))
+    if place[0] == "contracts" and place[2:] == ("[key]",):
+        name = _key(place[:-1])
+        return f"{name} is no name for a contract; contracts must be {keys()['contracts']}."
+    listed = isinstance(place[-1], int)
+    owner = place[:-1] if listed else place
+    must = f"{_key(owner)} must be" if listed else "it must be"
+    allowed_text = keys()[".".join(_generic(owner))]
+    if kind == "sentence":
+        return f"{key}: {error['ctx']['sentence']}"
+    if kind == "missing":
+        return f"{key} is missing; {must} {allowed_text}."
+    return f"{key} is {found(_value(table, place))}; {must} {allowed_text}."
+
+
+def _key(place: Sequence[int | str]) -> str:
+    """Return the dotted key of a place; entries of a list are counted from 1."""
+    text = ""
+    for part in place:
+        if isinstance(part, int):
+            text += f"[{part + 1}]"
+        else:
+            text += f"{'.' if text else ''}{bare(part)}"
+    return text
+
+
+def _generic(place: Place) -> list[str]:
+    """Return the place without indexes and without the contract's own name."""
+    named = [part for part in place if isinstance(part, str)]
+    if len(named) > 1 and named[0] == "contracts":
+        named[1] = "*"
+    return named
+
+
+def _value(table: Table, place: Place) -> object:
+    value: Any = table
+    for part in place:
+        value = value[part]
+    return value
+
+
+def _allowed_in(place: Place) -> list[str]:
+    """Return the keys of the table at `place`."""
+    prefix = "".join(f"{part}." for part in _generic(place))
+    inside = [key.removeprefix(prefix) for key in keys() if key.startswith(prefix)]
+    return [key for key in inside if "." not in key and key != "*"]
+
+
+def _described(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+    for name, field in model.model_fields.items():
+        yield f"{prefix}{name}", field.description or ""
+        inner = [*get_args(field.annotation), field.annotation]
+        for each in inner:
+            if isinstance(each, type) and issubclass(each, Section):
+                star = "*." if name == "contracts" else ""
+                yield from _described(each, f"{prefix}{name}.{star}")
+
+
+def _contradictions(table: Table) -> Iterator[str]:
+    """Say what is wrong between keys; a value of the wrong kind has its own sentence already."""
+    queue, gate = _table(table, "queue"), _table(table, "gate")
+    yield from _repeated_labels(queue)
+    yield from _repeated_variables(_texts(gate, "environment"))
+    yield from _tangled_steps(gate.get("steps"))
+    external = _table(gate, "external")
+    checks = _texts(external, "checks")
+    for name in _texts(external, "skippable"):
+        if name not in checks:
+            yield f"gate.external.skippable names {shown(name)}, which gate.external.checks does not."
+    check = _table(table, "health").get("check")
+    if check in {"external", "both"} and not checks:
+        yield f'health.check is "{check}", but gate.external.checks is empty.'
+
+
+def _repeated_labels(queue: Table) -> Iterator[str]:
+    names = {
+        key: value
+        for key in ("label", "fix_label", "hold_label")
+        if isinstance(value := queue.get(key, Rules().queue.model_dump()[key]), str)
+    }
+    for key, value in names.items():
+        for other in list(names)[: list(names).index(key)]:
+            if value.casefold() == names[other].casefold():
+                yield f"queue.{key} and queue.{other} are both {shown(value)}; they must differ."
+
+
+def _repeated_variables(environment: Sequence[str]) -> Iterator[str]:
+    names = [entry.partition("=")[0] for entry in environment]
+    for name in dict.fromkeys(names):
+        if names.count(name) > 1:
+            yield f"gate.environment sets {shown(name)} more than once."
+
+
+def _tangled_steps(steps: object) -> Iterator[str]:
+    entries = steps if isinstance(steps, list) else []
+    earlier: list[str] = []
+    for number, entry in enumerate(entries, 1):
+        step = entry if isinstance(entry, dict) else {}
+        for name in _texts(step, "needs"):
+            if name not in earlier:
+                known = ", ".join(earlier) or "none"
+                yield (
+                    f"gate.steps[{number}].needs names {shown(name)}, which is no earlier step; "
+                    f"earlier steps: {known}."
+                )
+        own = step.get("name")
+        if isinstance(own, str):
+            if own in earlier:
+                yield f"gate.steps[{number}].name is {shown(own)} again; each step has its own."
+            earlier.append(own)
+
+
+def _table(table: Table, key: str) -> Table:
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(table: Table, key: str) -> list[str]:
+    value = table.get(key)
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _values(rules: Rules) -> Policy:
+    queue, external = rules.queue, rules.gate.external
+    return Policy(
+        gate=_gate(rules.gate),
+        trunk=rules.trunk,
+        order=StepOrder(rules.gate.order),
+        queue=QueuePolicy(
+            label=queue.label,
+            fix_label=queue.fix_label,
+            hold_label=queue.hold_label,
+            actors=_unique(queue.actors),
+            method=Method(queue.method),
+            window=queue.window,
+            batch=queue.batch,
+            require_approvals=queue.require_approvals,
+            fork_pull_requests=queue.fork_pull_requests,
+        ),
+        external=ExternalChecks(
+            _unique(external.checks), _unique(external.skippable), external.timeout
+        ),
+        claims=ClaimPolicy(rules.claims.required, _unique(rules.claims.protected)),
+        contracts=tuple(
+            Contract(name, _unique(contract.paths), _unique(contract.owners))
+            for name, contract in rules.contracts.items()
+        ),
+        budget=BudgetPolicy(rules.budget.failures, rules.budget.infra, rules.budget.runtime),
+        health=HealthPolicy(rules.health.check, Culprit(rules.health.culprit)),
+    )
+
+
+def _gate(gate: Gate) -> GateSpec:
+    steps = tuple(
+        Step(
+            name=step.name,
+            run=step.run,
+            timeout_s=step.timeout or gate.timeout,
+            retry=step.retry,
+            inputs=_unique(step.inputs),
+            needs=_unique(step.needs),
+        )
+        for step in gate.steps
+    )
+    return GateSpec(
+        steps=steps,
+        timeout_s=gate.timeout,
+        setup=gate.setup,
+        environment=tuple(gate.environment),
+        keep=_unique(gate.keep),
+        network=gate.network,
+    )
+
+
+def _unique(values: Sequence[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(values))

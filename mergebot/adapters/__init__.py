@@ -1,0 +1,1 @@
+"""Everything that does I/O, each behind a port, and the same ports over memory."""

@@ -1,0 +1,1 @@
+"""GitHub, GitHub Enterprise and the local forge over their one REST API, through PyGithub."""

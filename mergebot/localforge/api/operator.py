@@ -1,0 +1,139 @@
+"""What is the forge's own and not GitHub's: users, tokens, faults and switches, for the admin."""
+
+import json
+from typing import Any
+
+from mergebot.localforge import apps, people
+from mergebot.localforge.errors import custom, invalid, not_found
+from mergebot.localforge.routing import Call, Reply, created, endpoint, no_content, ok
+from mergebot.localforge.store import Row
+from mergebot.localforge.times import now
+
+SWITCHES = ("closed_instead_of_merged", "mergeable_nulls", "rate_limit")
+
+
+@endpoint("GET", "/_forge/healthz", "anyone")
+def healthz(_: Call) -> Reply:
+    """Answer that the forge is up."""
+    return ok({"ok": True})
+
+
+@endpoint("POST", "/_forge/users", "operator")
+def create_user(call: Call) -> Reply:
+    """Create a user, or return the one that exists, with a new token."""
+    login = call.text("User", "login")
+    row = people.by_login(call.store, login)
+    if row is None:
+        kind = str(call.body.get("type", "User"))
+        row = people.create(call.store, login, call.body.get("name"), kind=kind)
+    token = people.mint(call.store, row["id"])
+    return created({"id": row["id"], "login": row["login"], "token": token})
+
+
+@endpoint("POST", "/_forge/tokens", "operator")
+def create_token(call: Call) -> Reply:
+    """Return a new token of a user."""
+    row = people.by_login(call.store, call.text("Token", "login"))
+    if row is None:
+        raise not_found()
+    return created({"login": row["login"], "token": people.mint(call.store, row["id"])})
+
+
+@endpoint("POST", "/_forge/faults", "operator")
+def add_fault(call: Call) -> Reply:
+    """Add a rule that makes something go wrong."""
+    return created(call.forge.faults.add(call.body).shown())
+
+
+@endpoint("GET", "/_forge/faults", "operator")
+def faults(call: Call) -> Reply:
+    """List the rules in force."""
+    return ok([rule.shown() for rule in call.forge.faults.all()])
+
+
+@endpoint("DELETE", "/_forge/faults", "operator")
+def end_faults(call: Call) -> Reply:
+    """End all trouble."""
+    call.forge.faults.remove(None)
+    return no_content()
+
+
+@endpoint("DELETE", "/_forge/faults/{id:int}", "operator")
+def end_fault(call: Call) -> Reply:
+    """End one rule."""
+    call.forge.faults.remove(int(call.params["id"]))
+    return no_content()
+
+
+@endpoint("GET", "/_forge/switches", "operator")
+def switches(call: Call) -> Reply:
+    """Return the switches that were set."""
+    rows = call.store.all("SELECT * FROM switches ORDER BY name")
+    return ok({row["name"]: json.loads(row["value"]) for row in rows})
+
+
+@endpoint("POST", "/_forge/switches", "operator")
+def set_switches(call: Call) -> Reply:
+    """Set switches by name; null returns one to its default."""
+    unknown = sorted(set(call.body) - set(SWITCHES))
+    if unknown:
+        allowed = ", ".join(SWITCHES)
+        raise custom("Switch", f"{unknown[0]} is no switch; allowed are {allowed}", unknown[0])
+    with call.store.write():
+        for name, value in call.body.items():
+            if value is None:
+                call.store.run("DELETE FROM switches WHERE name = ?", name)
+            else:
+                call.store.run(
+                    "INSERT OR REPLACE INTO switches VALUES (?, ?)", name, json.dumps(value)
+                )
+    return switches(call)
+
+
+@endpoint("POST", "/_forge/apps", "operator")
+def create_app(call: Call) -> Reply:
+    """Create a GitHub App; return its id and, once, its private key."""
+    name = call.text("App", "name")
+    slug = name.lower().replace(" ", "-")
+    owner = people.by_login(call.store, str(call.body.get("owner", call.user["login"])))
+    if owner is None:
+        raise invalid("App", "owner")
+    private, public = apps.new_key()
+    permissions: dict[str, Any] = call.body.get("permissions") or {}
+    with call.store.write():
+        bot = people.create(call.store, f"{slug}[bot]", name, kind="Bot")
+        made = call.store.run(
+            "INSERT INTO apps (slug, name, owner_id, bot_id, public_key, permissions, events,"
+            " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            *(slug, name, owner["id"], bot["id"], public, json.dumps(permissions)),
+            *(json.dumps(call.body.get("events") or []), now()),
+        )
+    answer = {"id": made, "slug": slug, "name": name, "bot_id": bot["id"]}
+    return created(answer | {"bot_login": bot["login"], "private_key": private})
+
+
+@endpoint("POST", "/_forge/apps/{id:int}/installations", "operator")
+def install_app(call: Call) -> Reply:
+    """Install an App on an account: on the named repositories, or on all of them."""
+    account = people.by_login(call.store, call.text("Installation", "account"))
+    app = call.store.one("SELECT id FROM apps WHERE id = ?", int(call.params["id"]))
+    if account is None or app is None:
+        raise not_found()
+    names = call.body.get("repositories")
+    ids = None if names is None else json.dumps([_repo_id(call, account, n) for n in names])
+    with call.store.write():
+        made = call.store.run(
+            "INSERT OR REPLACE INTO installations (app_id, account_id, repositories, created_at)"
+            " VALUES (?, ?, ?, ?)",
+            *(app["id"], account["id"], ids, now()),
+        )
+    return created({"id": made, "app_id": app["id"], "account": account["login"]})
+
+
+def _repo_id(call: Call, account: Row, name: str) -> int:
+    row = call.store.one(
+        "SELECT id FROM repos WHERE owner_id = ? AND name_key = ?", account["id"], name.lower()
+    )
+    if row is None:
+        raise not_found()
+    return int(row["id"])

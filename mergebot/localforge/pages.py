@@ -1,0 +1,8 @@
+"""Pages."""
+
+from starlette.routing import Route
+from mergebot.localforge.forge import Forge
+
+
+def routes(forge: Forge) -> list[Route]:
+    return []

@@ -1,0 +1,90 @@
+"""Branch protection: what was asked for, and which pushes it refuses."""
+
+import json
+from typing import Any
+
+from mergebot.localforge import checks, repositories
+from mergebot.localforge.forge import Forge
+from mergebot.localforge.git import ZERO, Update
+from mergebot.localforge.store import Row, Store
+
+HEADS = "refs/heads/"
+Rules = dict[str, Any]
+
+
+def of_branch(store: Store, repo_id: int, branch: str) -> Rules | None:
+    """Return the protection that was put on a branch, or None."""
+    row = store.one(
+        "SELECT rules FROM protections WHERE repo_id = ? AND branch = ?", repo_id, branch
+    )
+    return json.loads(row["rules"]) if row else None
+
+
+def any_in(store: Store, repo_id: int) -> bool:
+    """Tell whether a repository has a protected branch."""
+    return store.one("SELECT 1 FROM protections WHERE repo_id = ?", repo_id) is not None
+
+
+def required_checks(rules: Rules | None) -> list[str]:
+    """Return the names of the checks that a branch requires."""
+    asked = (rules or {}).get("required_status_checks") or {}
+    names = [*asked.get("contexts", []), *(c["context"] for c in asked.get("checks", []))]
+    return list(dict.fromkeys(names))
+
+
+def is_strict(rules: Rules | None) -> bool:
+    """Tell whether a pull request must be up to date with its base."""
+    return bool(((rules or {}).get("required_status_checks") or {}).get("strict"))
+
+
+def _flag(rules: Rules, name: str) -> bool:
+    value = rules.get(name)
+    return bool(value.get("enabled") if isinstance(value, dict) else value)
+
+
+def refusal(forge: Forge, repo: Row, user: Row, update: Update) -> str | None:
+    """Return why a protected branch does not accept an update, or None.
+
+    Objects of the update must already be readable in the repository or in the quarantine.
+    """
+    rules = of_branch(forge.store, repo["id"], update.ref.removeprefix(HEADS))
+    if rules is None or not update.ref.startswith(HEADS):
+        return None
+    admin = repositories.role(forge.store, repo, user) == "admin"
+    bypass = admin and not _flag(rules, "enforce_admins")
+    if update.new == ZERO:
+        return None if _flag(rules, "allow_deletions") else "Cannot delete this protected branch"
+    restricted = rules.get("restrictions")
+    if restricted is not None and not _listed(restricted, user):
+        return "You're not authorized to push to this branch. Visit " + _ABOUT
+    if not bypass and (broken := _broken_history(forge, repo, rules, update)):
+        return broken
+    passed = checks.passed(forge.store, repo["id"], update.new)
+    missing = [name for name in required_checks(rules) if name not in passed]
+    if missing and not bypass:
+        plural = f"{len(missing)} of {len(required_checks(rules))} required status checks are"
+        one = f'Required status check "{missing[0]}" is'
+        return f"{plural if len(missing) > 1 else one} expected."
+    return None
+
+
+def _broken_history(forge: Forge, repo: Row, rules: Rules, update: Update) -> str | None:
+    if update.old == ZERO:
+        return None
+    bare = forge.bare(repo["id"])
+    if not _flag(rules, "allow_force_pushes") and not bare.contains(update.new, update.old):
+        return "Cannot force-push to this protected branch"
+    span = f"{update.old}..{update.new}"
+    merges = bare.ask("rev-list", "--merges", "--max-count=1", span).text
+    if _flag(rules, "required_linear_history") and merges:
+        return "This branch must not contain merge commits."
+    return None
+
+
+_ABOUT = "https://docs.github.com/articles/about-protected-branches/ for more information."
+
+
+def _listed(restrictions: Rules, user: Row) -> bool:
+    people = [str(login).lower() for login in restrictions.get("users", [])]
+    slugs = [f"{slug}[bot]".lower() for slug in restrictions.get("apps", [])]
+    return user["login"].lower() in [*people, *slugs]

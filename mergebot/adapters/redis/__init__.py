@@ -1,0 +1,1 @@
+"""The record on Redis: the store, gate runs, their output, the inbox and the leases."""

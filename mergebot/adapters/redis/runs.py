@@ -1,0 +1,118 @@
+"""Gate runs on Redis: one hash per run, written by its owner alone once it is taken."""
+
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from statistics import median
+
+from redis import Redis
+
+from mergebot.adapters.record import USUAL_SAMPLES
+from mergebot.adapters.redis.codec import decode, decoder, encode
+from mergebot.adapters.redis.keys import EVENTS, WORKERS, LaneKeys
+from mergebot.adapters.redis.server import Script, Server, Word
+from mergebot.domain.gate import Failed, GateResult, Passed
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import Run, RunOrder, RunProgress
+from mergebot.domain.limits import LOG_KEEP_S, WORKER_SILENT_S
+
+_TAKE = Script("take")
+_BEAT = Script("beat")
+_FINISH = Script("finish")
+
+_FORGET_WORKER_S = 24 * 3600
+
+
+class RedisRuns:
+    """The gate runs of every lane. Its errors are Unavailable and Unreadable."""
+
+    def __init__(self, client: Redis) -> None:
+        self._server = Server(client)
+
+    def get(self, lane: Lane, run: str) -> Run | None:
+        """Return a run."""
+        key = LaneKeys(lane).run(run)
+        names = ["order", "progress", "result", "ended_at"]
+        found = self._server.ask(lambda client: client.hmget(key, names))
+        return read_run(found, where=key) if found[0] else None
+
+    def take(self, lane: Lane, run: str, worker: str, now: float) -> Run | None:
+        """Take a run for `worker`; None when it is gone, stopped, ended or was taken before.
+
+        A run is taken once: two messages for one run on the same host make one gate, too.
+        """
+        keys = LaneKeys(lane)
+        progress = RunProgress(worker=worker, started_at=now, beat=now)
+        words = [worker, token_hex(8), encode(RunProgress, progress)]
+        words += [str(LOG_KEEP_S), EVENTS, lane.key]
+        order = self._server.run(_TAKE, [keys.run(run), keys("state")], words)
+        if order is None:
+            return None
+        return Run(decode(RunOrder, order, where=keys.run(run)), progress)
+
+    def beat(self, lane: Lane, run: str, progress: RunProgress) -> bool:
+        """Report progress; False means that nobody wants the run any more: stop at once."""
+        keys = LaneKeys(lane)
+        words = [progress.worker, encode(RunProgress, progress), progress.step, EVENTS, lane.key]
+        return bool(self._server.run(_BEAT, [keys.run(run), keys("state")], words))
+
+    def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
+        """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
+        keys = LaneKeys(lane)
+        words: list[Word] = [encode(GateResult, result), repr(now), LOG_KEEP_S, USUAL_SAMPLES]
+        words += [EVENTS, lane.key]
+        for step, seconds in passes(result):
+            words += [step, repr(seconds)]
+        return bool(self._server.run(_FINISH, [keys.run(run), keys("state"), keys("usual")], words))
+
+    def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
+        """Return the median seconds of each step's last passes."""
+        found = self._server.ask(lambda client: client.hgetall(LaneKeys(lane)("usual")))
+        return {
+            step.decode(): median(float(sample) for sample in samples.split())
+            for step, samples in found.items()
+        }
+
+    def workers(self, now: float) -> int:
+        """Return how many gate slots were heard of lately."""
+        return slots_heard(self._server.ask(lambda client: client.hvals(WORKERS)), now)
+
+    def announce(self, worker: str, slots: int, now: float) -> None:
+        """Say that a worker host is alive, and how many gates it can run at once."""
+        known = self._server.ask(
+            lambda client: (
+                client.pipeline()
+                .hset(WORKERS, worker, f"{slots} {now!r}")
+                .hgetall(WORKERS)
+                .execute()
+            )
+        )[1]
+        gone = [name for name, heard in known.items() if _heard_at(heard) < now - _FORGET_WORKER_S]
+        if gone:
+            self._server.ask(lambda client: client.hdel(WORKERS, *gone))
+
+
+def passes(result: GateResult) -> list[tuple[str, float]]:
+    """Return the steps of a run that passed, with their seconds."""
+    steps = result.steps if isinstance(result, Passed | Failed) else ()
+    return [(step.name, step.seconds) for step in steps if step.exit_code == 0]
+
+
+def slots_heard(workers: Sequence[bytes], now: float) -> int:
+    """Return the sum of the slots of the worker hosts that were heard of lately."""
+    recent = [each for each in workers if _heard_at(each) >= now - WORKER_SILENT_S]
+    return sum(int(each.split()[0]) for each in recent)
+
+
+def _heard_at(worker: bytes) -> float:
+    return float(worker.split()[1])
+
+
+def read_run(fields: Sequence[bytes | None], *, where: str) -> Run:
+    """Return a run from its order, progress, result and end, as far as there are any."""
+    order, progress, result, ended_at = fields
+    return Run(
+        order=decode(RunOrder, order or "null", where=where),
+        progress=decode(RunProgress, progress, where=where) if progress else RunProgress(),
+        result=decoder(GateResult, where=where)(result) if result else None,
+        ended_at=float(ended_at or 0.0),
+    )

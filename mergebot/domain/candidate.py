@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from mergebot.domain.gate import Failed, Verdict
 from mergebot.domain.ids import Actor, Sha
+from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Fault, Reason
 
 
@@ -202,7 +203,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One attempt to land `pr` at `head`; `seq` is its place in the order of admission."""
+    """One attempt to land `pr` at `head`; `seq` is its place in the order of admission.
+
+    `authority` is what `enqueued_by` was allowed to do then.
+    """
 
     pr: int
     head: Sha
@@ -215,6 +219,7 @@ class Candidate:
     enqueued_at: float
     budget: Budget
     state: State
+    authority: Permission = Permission.WRITE
 
     @property
     def open(self) -> bool:

@@ -68,3 +68,9 @@ GREENS_MAX = 200
 
 FORGE_WAIT_S = 15.0
 """Before a lane that the forge did not answer is tried again, where the forge did not say."""
+
+DISAGREE_WAIT_S = 2.0
+"""Before a landing whose sources disagree is looked at again: forges answer from caches."""
+
+LABEL_SLACK_S = 1.0
+"""Between a label's time by the forge's clock, in whole seconds, and its admission by ours."""

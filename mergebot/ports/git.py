@@ -133,6 +133,10 @@ class Git(Protocol):
         """Return a file as of a commit, or None where there is none. `path` is the bot's own."""
         ...
 
+    def blob(self, blob_id: str) -> bytes:
+        """Return a blob's bytes, such as a symbolic link's target, by its hexadecimal id."""
+        ...
+
     def replay(self, request: ReplayRequest) -> Replay:
         """Replay a head on a base, in memory; the same request gives the same commit anywhere."""
         ...

@@ -1,0 +1,197 @@
+"""Admission: whether a labelled pull request becomes a candidate, and in which state.
+
+Every request ends in a candidate with a reason its author can read; nothing is dropped silently.
+"""
+
+from dataclasses import dataclass, replace
+
+from mergebot.domain.candidate import (
+    Budget,
+    Cancelled,
+    Candidate,
+    Claim,
+    Ejected,
+    Kind,
+    NoClaim,
+    Parked,
+    PlainEvidence,
+    Proposal,
+    Queued,
+    State,
+)
+from mergebot.domain.ids import Actor, Sha, short
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.policy import EXAMPLE, NoPolicy, Policy, PolicyFaults
+from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.reasons import Reason, consequence
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """The label that asks is on the PR already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """Somebody asked for the same head again, and said why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A wish to land `pull` at `head`, by `actor`, who may do `permission` here."""
+
+    pull: PullRequest
+    head: Sha
+    kind: Kind
+    actor: Actor
+    permission: Permission
+    approvals: int
+    claim: Claim | NoClaim | tuple[str, ...]
+    way: Labelled | Retried
+
+
+def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Candidate:
+    """Return the candidate that `request` makes; `latest` is the PR's newest one before it."""
+    pull = request.pull
+    budget = latest.budget if latest else Budget()
+    if isinstance(request.way, Retried):
+        budget = Budget()
+    claim = request.claim
+    candidate = Candidate(
+        pr=pull.number,
+        head=request.head,
+        attempt=latest.attempt + 1 if latest else 1,
+        seq=snapshot.state.next_seq,
+        kind=request.kind,
+        proposal=Proposal(
+            title=pull.title,
+            body=pull.body,
+            author=pull.author,
+            head_branch=pull.head_branch,
+            same_repository=pull.head_repo == snapshot.lane.repo,
+        ),
+        claim=NoClaim() if isinstance(claim, tuple) else claim,
+        enqueued_by=request.actor,
+        enqueued_at=snapshot.now,
+        budget=budget,
+        state=Queued(),
+        authority=request.permission,
+    )
+    return replace(candidate, state=_first_state(snapshot, request, candidate, latest))
+
+
+def _first_state(
+    snapshot: Snapshot, request: Request, candidate: Candidate, latest: Candidate | None
+) -> State:
+    now = snapshot.now
+    cancelled = _withdrawn(snapshot, request)
+    if cancelled is not None:
+        return Cancelled(cancelled[0], cancelled[1], now)
+    refused = (
+        _not_allowed(snapshot, request)
+        or _no_rules(snapshot)
+        or _bad_claim(request)
+        or _spent(snapshot, candidate)
+        or _same_again(request, latest)
+    )
+    if refused is not None:
+        return Ejected(refused[0], PlainEvidence(refused[1]), now)
+    return _waits(snapshot, request) or Queued()
+
+
+def _withdrawn(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | None:
+    pull = request.pull
+    if pull.closed:
+        return Reason.CLOSED, "the pull request is closed"
+    if pull.head != request.head:
+        return (
+            Reason.HEAD_CHANGED,
+            f"a push moved the head from {short(request.head)} to {short(pull.head)} "
+            "after the label was set",
+        )
+    if pull.base != snapshot.lane.trunk:
+        return (
+            Reason.BASE_CHANGED,
+            f"it targets {pull.base}, and this queue lands on {snapshot.lane.trunk}",
+        )
+    if pull.draft:
+        return Reason.DRAFT, "it is a draft"
+    return None
+
+
+def _not_allowed(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | None:
+    policy = snapshot.policy
+    actors = policy.queue.actors if policy else ()
+    needed = Permission.MAINTAIN if request.kind is Kind.REPAIR else Permission.WRITE
+    listed = request.kind is Kind.NORMAL and request.actor.id in actors
+    if request.permission < needed and not listed:
+        have = request.permission.name.lower()
+        return (
+            Reason.NOT_PERMITTED,
+            f"{request.actor.login} has {have} permission here; "
+            f"queueing needs {needed.name.lower()} or more",
+        )
+    forks = policy.queue.fork_pull_requests if policy else False
+    if request.pull.head_repo != snapshot.lane.repo and not forks:
+        return (
+            Reason.NOT_PERMITTED,
+            "it comes from a fork, and the rules here take none (fork_pull_requests = false)",
+        )
+    return None
+
+
+def _no_rules(snapshot: Snapshot) -> tuple[Reason, str] | None:
+    match snapshot.state.rules.policy:
+        case NoPolicy():
+            text = "the trunk has no .mergebot.toml, so there is no gate; the smallest valid file:"
+            return Reason.INVALID_CONFIG, f"{text}\n\n{EXAMPLE}"
+        case Policy(gate=gate, external=external) if not gate.steps and not external.checks:
+            text = ".mergebot.toml has no gate; the smallest valid file:"
+            return Reason.INVALID_CONFIG, f"{text}\n\n{EXAMPLE}"
+        case Policy() | PolicyFaults():
+            return None
+
+
+def _bad_claim(request: Request) -> tuple[Reason, str] | None:
+    if isinstance(request.claim, tuple):
+        return Reason.CLAIM_MISSING, "its claim block cannot be used: " + " ".join(request.claim)
+    return None
+
+
+def _spent(snapshot: Snapshot, candidate: Candidate) -> tuple[Reason, str] | None:
+    policy = snapshot.policy
+    if policy is None or candidate.budget.failures < policy.budget.failures:
+        return None
+    return (
+        Reason.BUDGET_SPENT,
+        f"it failed {candidate.budget.failures} times, which is what the rules allow; "
+        "somebody with write permission may ask again with a reason",
+    )
+
+
+def _same_again(request: Request, latest: Candidate | None) -> tuple[Reason, str] | None:
+    if latest is None or isinstance(request.way, Retried) or latest.head != request.head:
+        return None
+    if not isinstance(latest.state, Ejected):
+        return None
+    if consequence(latest.state.reason).spends != "failure":
+        return None
+    return (
+        latest.state.reason,
+        f"this head, {short(request.head)}, was ejected already: push a fix, "
+        "or say `retry` with a reason",
+    )
+
+
+def _waits(snapshot: Snapshot, request: Request) -> Parked | None:
+    policy = snapshot.policy
+    if policy is None:
+        return None
+    if policy.queue.hold_label in request.pull.labels:
+        return Parked(Reason.HELD, f"held by the label {policy.queue.hold_label}")
+    needed = policy.queue.require_approvals
+    if request.approvals < needed:
+        return Parked(Reason.NOT_READY, f"{request.approvals} of {needed} approvals")
+    return None

@@ -1,0 +1,152 @@
+"""Bringing pull requests into the queue, and keeping open candidates true to their PRs."""
+
+from dataclasses import dataclass, replace
+
+from mergebot.domain.admission import Labelled, Request, Retried, admit
+from mergebot.domain.candidate import Candidate, Claim, Kind, NoClaim, Parked, Queued
+from mergebot.domain.claims import ClaimBlock, ClaimFaults, NoBlock, parse_claim_block
+from mergebot.domain.decision import Decision
+from mergebot.domain.effects import DropCandidate
+from mergebot.domain.ids import Actor, Lane, Sha
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.policy import QueuePolicy
+from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.reasons import Reason
+from mergebot.domain.watching import label_of, unheld, watch
+from mergebot.services.deciding import decide
+from mergebot.services.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Who wants `pull` landed at `head`, in which lane, and by which way."""
+
+    pull: PullRequest
+    head: Sha
+    kind: Kind
+    actor: Actor
+    way: Labelled | Retried
+
+
+def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
+    """Admit a PR, once per open head, and return its candidate.
+
+    Raises Unavailable or Refused when the forge cannot be asked.
+    """
+    request = _request(parts, lane, wish)
+    latest = parts.store.latest(lane, wish.pull.number)
+
+    def rule(decision: Decision) -> Decision:
+        current = decision.snapshot.candidate(wish.pull.number)
+        if current is not None:
+            return _promote(decision, current, request)
+        candidate = admit(decision.snapshot, request, latest)
+        text = f"{request.actor.login} asked to land {request.head[:7]}"
+        admitted = decision.put(candidate).lane(next_seq=candidate.seq + 1)
+        admitted = admitted.tell("asked", text, pr=candidate.pr)
+        return admitted.move(candidate, candidate.state, _words(candidate))
+
+    snapshot = decide(parts, lane, rule)
+    current = snapshot.candidate(wish.pull.number) or parts.store.latest(lane, wish.pull.number)
+    if current is None:
+        raise LookupError(f"#{wish.pull.number} was admitted and is not there")
+    return current
+
+
+def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
+    """Apply the PR's present shape to its open candidate."""
+    approvals = _approvals(parts, lane, pull)
+
+    def rule(decision: Decision) -> Decision:
+        snapshot = decision.snapshot
+        candidate = snapshot.candidate(pull.number)
+        queue = queue_policy(snapshot)
+        if candidate is None:
+            return decision
+        state = watch(candidate, pull, trunk=lane.trunk, queue=queue, now=snapshot.now)
+        if state is not None:
+            text = getattr(state, "text", type(state).__name__)
+            decision = decision.move(candidate, state, text)
+            return decision.want(DropCandidate(pull.number)) if pull.closed else decision
+        if unheld(candidate, pull, queue):
+            return decision.move(candidate, Queued(), "the hold label is gone")
+        if _now_ready(candidate, approvals, queue):
+            return decision.move(candidate, Queued(), "it is approved now")
+        return decision
+
+    return decide(parts, lane, rule)
+
+
+def kind_of(label: str, queue: QueuePolicy) -> Kind | None:
+    """Return what setting `label` asks for, or None when it is none of ours."""
+    return {queue.fix_label: Kind.REPAIR, queue.label: Kind.NORMAL}.get(label)
+
+
+def queue_policy(snapshot: Snapshot) -> QueuePolicy:
+    """Return the labels in force: those of the rules, or the defaults while there are none."""
+    policy = snapshot.policy
+    return policy.queue if policy else QueuePolicy()
+
+
+def want_label(parts: Parts, lane: Lane, pull: PullRequest, kind: Kind) -> None:
+    """Set the label first: it is the durable record of an open candidate."""
+    label = label_of(kind, queue_policy(parts.store.read(lane)))
+    if label not in pull.labels:
+        parts.forge.add_label(lane.repo, pull.number, label)
+
+
+def _promote(decision: Decision, current: Candidate, request: Request) -> Decision:
+    """Let the repair label lift a candidate that is queued already into the repair lane."""
+    lifted = request.kind is Kind.REPAIR and current.kind is Kind.NORMAL
+    if not lifted or request.permission < Permission.MAINTAIN:
+        return decision
+    repair = replace(current, kind=Kind.REPAIR, authority=request.permission)
+    return decision.put(repair).tell("repair", "moved to the repair lane", pr=current.pr)
+
+
+def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
+    permission = parts.forge.permission(lane.repo, wish.actor)
+    if wish.actor.id == parts.forge.me().id:
+        permission = max(permission, Permission.WRITE)
+    return Request(
+        pull=wish.pull,
+        head=wish.head,
+        kind=wish.kind,
+        actor=wish.actor,
+        permission=permission,
+        approvals=_approvals(parts, lane, wish.pull),
+        claim=_claim(wish.pull),
+        way=wish.way,
+    )
+
+
+def _approvals(parts: Parts, lane: Lane, pull: PullRequest) -> int:
+    queue = queue_policy(parts.store.read(lane))
+    if queue.require_approvals == 0 or pull.closed:
+        return 0
+    return parts.forge.approvals(lane.repo, pull.number)
+
+
+def _claim(pull: PullRequest) -> Claim | NoClaim | tuple[str, ...]:
+    match parse_claim_block(pull.body):
+        case NoBlock():
+            return NoClaim()
+        case ClaimFaults(faults):
+            return faults
+        case ClaimBlock(task, patterns, assumes):
+            return Claim(f"pr-{pull.number}", task, patterns, assumes)
+
+
+def _now_ready(candidate: Candidate, approvals: int, queue: QueuePolicy) -> bool:
+    waits = isinstance(candidate.state, Parked) and candidate.state.reason is Reason.NOT_READY
+    return waits and approvals >= queue.require_approvals
+
+
+def _words(candidate: Candidate) -> str:
+    match candidate.state:
+        case Queued():
+            return f"queued, attempt {candidate.attempt}"
+        case Parked(text=text):
+            return text
+        case state:
+            return f"not queued: {getattr(state, 'reason', '')}"

@@ -1,0 +1,115 @@
+"""Answering commands in comments: who may, doing it, and a reaction or one sentence back."""
+
+import structlog
+
+from mergebot.domain.commands import (
+    Answer,
+    Command,
+    CommandFault,
+    ExtendClaim,
+    Halt,
+    NoCommand,
+    Park,
+    Plain,
+    Resume,
+    Retry,
+    parse_commands,
+)
+from mergebot.domain.decision import Decision
+from mergebot.domain.effects import PublishNotice, Tell
+from mergebot.domain.ids import Lane
+from mergebot.domain.news import CommentMade
+from mergebot.domain.pulls import Permission
+from mergebot.ports.errors import Refused
+from mergebot.services.admitting import queue_policy
+from mergebot.services.deciding import decide
+from mergebot.services.operating import Operating
+from mergebot.services.parts import Parts
+
+log = structlog.get_logger()
+
+DONE = "+1"
+REFUSED = "confused"
+
+
+def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
+    """Do what a comment asks, if it asks anything; every command is answered."""
+    command = parse_commands(news.body, parts.handle)
+    match command:
+        case NoCommand():
+            return
+        case CommandFault(sentence):
+            _say(parts, lane, news, sentence)
+            return
+    needed = _needed(command)
+    permission = parts.forge.permission(lane.repo, news.author)
+    if permission < needed and not _own_cancel(parts, lane, news, command):
+        text = (
+            f"this needs {needed.name.lower()} permission, and you have {permission.name.lower()}"
+        )
+        _say(parts, lane, news, text)
+        return
+    try:
+        sentence = _do(parts, lane, news, command)
+    except Refused as error:
+        _say(parts, lane, news, str(error))
+        return
+    if sentence:
+        _say(parts, lane, news, sentence)
+        return
+    parts.forge.react(lane.repo, news.comment_id, DONE)
+
+
+def _needed(command: Command) -> Permission:
+    match command:
+        case Plain.STATUS | Plain.EXPLAIN:
+            return Permission.READ
+        case Halt() | Resume():
+            return Permission.MAINTAIN
+        case _:
+            return Permission.WRITE
+
+
+def _own_cancel(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> bool:
+    """Let an author withdraw their own pull request, whatever else they may do."""
+    candidate = parts.store.read(lane).candidate(news.number)
+    own = candidate is not None and candidate.proposal.author.id == news.author.id
+    return own and command is Plain.CANCEL
+
+
+def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
+    operating = Operating(parts)
+    pr, by = news.number, news.author
+    match command:
+        case Plain.QUEUE:
+            operating.enqueue(lane, pr, by)
+        case Plain.CANCEL:
+            operating.cancel(lane, pr, by)
+        case Plain.HOLD:
+            parts.forge.add_label(lane.repo, pr, queue_policy(parts.store.read(lane)).hold_label)
+        case Plain.UNHOLD:
+            parts.forge.remove_label(lane.repo, pr, queue_policy(parts.store.read(lane)).hold_label)
+        case Plain.STATUS | Plain.EXPLAIN:
+            decide(parts, lane, lambda decision: _refresh(decision, pr))
+        case Retry(reason):
+            operating.retry(lane, pr, by, reason)
+        case Halt(reason):
+            operating.halt(lane, by, reason)
+        case Resume(reason):
+            operating.resume(lane, by, reason)
+        case Plain.UNPARK | Plain.RELEASE | ExtendClaim() | Park():
+            return "a claim is changed by editing the `mergebot` block in the description"
+        case Answer(contract=contract):
+            return f"no change of the contract `{contract}` waits for an answer here"
+    return ""
+
+
+def _refresh(decision: Decision, pr: int) -> Decision:
+    return decision.want(PublishNotice(pr, 0))
+
+
+def _say(parts: Parts, lane: Lane, news: CommentMade, sentence: str) -> None:
+    parts.forge.react(lane.repo, news.comment_id, REFUSED)
+    topic = f"comment-{news.comment_id}"
+    text = f"{sentence[:1].upper()}{sentence[1:]}."
+    decide(parts, lane, lambda decision: decision.want(Tell(news.number, topic, text)))

@@ -1,0 +1,130 @@
+"""Reading the inbox: each delivery is a hint to look at the present state of something."""
+
+import structlog
+
+from mergebot.domain.admission import Labelled
+from mergebot.domain.ids import Lane
+from mergebot.domain.news import (
+    CheckNews,
+    CommentMade,
+    Ignored,
+    LabelSet,
+    News,
+    PullMoved,
+    RepositoryChanged,
+    ReviewGiven,
+    TrunkPushed,
+)
+from mergebot.ports.errors import Missing, Refused, Unavailable
+from mergebot.ports.inbox import Delivery
+from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_policy
+from mergebot.services.commanding import answer
+from mergebot.services.parts import Parts
+from mergebot.services.repositories import forget, git_of
+from mergebot.services.tick import look
+
+log = structlog.get_logger()
+
+BATCH = 50
+INTAKE = "intake"
+LEASE_S = 60.0
+
+
+def drain(parts: Parts) -> None:
+    """Handle every waiting delivery, oldest first; what cannot be handled now stays."""
+    while lease := parts.leases.acquire(INTAKE, ttl_s=LEASE_S, purpose="inbox"):
+        try:
+            _drain(parts)
+        finally:
+            wanted = parts.leases.release(lease)
+        if not wanted:
+            return
+
+
+def _drain(parts: Parts) -> None:
+    stuck: set[str] = set()
+    while True:
+        batch = [each for each in parts.inbox.take(limit=BATCH) if each.position not in stuck]
+        if not batch:
+            return
+        touched: dict[str, Lane] = {}
+        for delivery in batch:
+            try:
+                lane = _handle(parts, delivery)
+            except Unavailable as error:
+                log.warning("delivery_waits", guid=delivery.guid, why=str(error))
+                stuck.add(delivery.position)
+                continue
+            if lane is not None:
+                touched[lane.key] = lane
+            parts.inbox.done(delivery)
+        for lane in touched.values():
+            parts.doorbell.tick(lane)
+
+
+def _handle(parts: Parts, delivery: Delivery) -> Lane | None:
+    try:
+        news = parts.read_news(delivery.event, delivery.body)
+        return _apply(parts, news)
+    except (Refused, ValueError) as error:
+        log.info("delivery_refused", guid=delivery.guid, event=delivery.event, why=str(error))
+        return None
+
+
+def _apply(parts: Parts, news: News) -> Lane | None:
+    match news:
+        case Ignored(reason):
+            log.debug("delivery_ignored", why=reason)
+            return None
+        case RepositoryChanged(full_name=name):
+            forget(parts, name)
+            return None
+        case CheckNews():
+            return None
+    lane = _lane(parts, news.repo, news.repo_id)
+    if lane is None:
+        log.info("delivery_ignored", why=f"{news.repo} is not served here")
+        return None
+    match news:
+        case LabelSet():
+            _label(parts, lane, news)
+        case PullMoved(number=number) | ReviewGiven(number=number):
+            _pull(parts, lane, number)
+        case CommentMade():
+            if news.author.id != parts.forge.me().id:
+                answer(parts, lane, news)
+        case TrunkPushed(branch=branch, after=after):
+            if branch != lane.trunk or after == parts.store.read(lane).tip:
+                return None
+            look(parts, lane, git_of(parts, lane))
+    return lane
+
+
+def _lane(parts: Parts, repo: str, repo_id: int) -> Lane | None:
+    lane = parts.store.lane(repo)
+    if lane is not None and lane.repo_id == repo_id:
+        return lane
+    return None
+
+
+def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
+    snapshot = parts.store.read(lane)
+    queue = queue_policy(snapshot)
+    kind = kind_of(news.label, queue)
+    pull = parts.forge.pull(lane.repo, news.pull.number)
+    if kind is None:
+        follow(parts, lane, pull)
+        return
+    if news.actor.id == parts.forge.me().id or news.label not in pull.labels:
+        return
+    follow(parts, lane, pull)
+    bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
+
+
+def _pull(parts: Parts, lane: Lane, number: int) -> None:
+    if parts.store.read(lane).candidate(number) is None:
+        return
+    try:
+        follow(parts, lane, parts.forge.pull(lane.repo, number))
+    except Missing:
+        log.info("pull_missing", lane=lane.repo, pr=number)

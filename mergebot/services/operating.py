@@ -1,0 +1,87 @@
+"""What people and agents do by hand: through the API, the command line, or a comment."""
+
+from dataclasses import dataclass
+
+from mergebot.domain.admission import Labelled, Retried
+from mergebot.domain.candidate import Cancelled, Kind, Landing
+from mergebot.domain.decision import Decision
+from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.lane import Halt
+from mergebot.domain.reasons import Reason
+from mergebot.domain.watching import label_of
+from mergebot.ports.errors import Refused
+from mergebot.services.admitting import Wish, bring_in, queue_policy, want_label
+from mergebot.services.deciding import decide
+from mergebot.services.parts import Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """Implements the port Operator over the queue's own services."""
+
+    parts: Parts
+
+    def enqueue(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Queue a PR at its present head, by setting its label."""
+        self._enqueue(lane, pr, by, Labelled())
+
+    def retry(self, lane: Lane, pr: int, by: Actor, reason: str) -> None:
+        """Open the next attempt at the same head; `reason` says why it may end otherwise."""
+        if not reason.strip():
+            raise Refused("a retry needs a reason: say what is different this time")
+        self._enqueue(lane, pr, by, Retried(reason.strip()))
+
+    def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Take a PR out of the queue, by removing its label."""
+        candidate = self.parts.store.read(lane).candidate(pr)
+        if candidate is None:
+            raise Refused(f"#{pr} is not in the queue")
+        queue = queue_policy(self.parts.store.read(lane))
+        self.parts.forge.remove_label(lane.repo, pr, label_of(candidate.kind, queue))
+
+        def rule(decision: Decision) -> Decision:
+            current = decision.snapshot.candidate(pr)
+            if current is None or isinstance(current.state, Landing):
+                return decision
+            text = f"cancelled by {by.login}"
+            state = Cancelled(Reason.LABEL_REMOVED, text, decision.snapshot.now)
+            return decision.move(current, state, text)
+
+        decide(self.parts, lane, rule)
+        self.parts.doorbell.tick(lane)
+
+    def halt(self, lane: Lane, by: Actor, reason: str) -> None:
+        """Let nothing land until somebody resumes."""
+        if not reason.strip():
+            raise Refused("a halt needs a reason: people will ask")
+
+        def rule(decision: Decision) -> Decision:
+            if decision.snapshot.state.halt is not None:
+                return decision
+            halt = Halt(reason.strip(), decision.snapshot.now, by.login, "somebody resumes")
+            return decision.lane(halt=halt).tell("halted", f"{by.login} halted: {reason.strip()}")
+
+        decide(self.parts, lane, rule)
+        self.parts.doorbell.tick(lane)
+
+    def resume(self, lane: Lane, by: Actor, reason: str) -> None:
+        """End a halt that a person or an odd trunk made."""
+
+        def rule(decision: Decision) -> Decision:
+            if decision.snapshot.state.halt is None:
+                return decision
+            text = f"{by.login} resumed" + (f": {reason.strip()}" if reason.strip() else "")
+            return decision.lane(halt=None).tell("resumed", text)
+
+        decide(self.parts, lane, rule)
+        self.parts.doorbell.tick(lane)
+
+    def _enqueue(self, lane: Lane, pr: int, by: Actor, way: Labelled | Retried) -> None:
+        pull = self.parts.forge.pull(lane.repo, pr)
+        if pull.closed:
+            raise Refused(f"#{pr} is closed, so it cannot be queued")
+        queue = queue_policy(self.parts.store.read(lane))
+        kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
+        want_label(self.parts, lane, pull, kind)
+        bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way))
+        self.parts.doorbell.tick(lane)

@@ -1,0 +1,37 @@
+"""What a use-case works with: one set of ports, put together by the wiring."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mergebot.domain.news import News
+from mergebot.ports.basics import Clock, Tokens
+from mergebot.ports.doorbell import Doorbell
+from mergebot.ports.forge import Forge
+from mergebot.ports.git import Mirrors
+from mergebot.ports.inbox import Inbox
+from mergebot.ports.leases import Leases
+from mergebot.ports.letters import Letters
+from mergebot.ports.rules import RulesReader
+from mergebot.ports.runs import Logs, Runs
+from mergebot.ports.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The ports, how webhooks are read, and what the bot is called and reached by."""
+
+    clock: Clock
+    tokens: Tokens
+    forge: Forge
+    mirrors: Mirrors
+    store: Store
+    runs: Runs
+    logs: Logs
+    inbox: Inbox
+    leases: Leases
+    doorbell: Doorbell
+    letters: Letters
+    rules: RulesReader
+    read_news: Callable[[str, bytes], News]
+    public_url: str
+    handle: str = "mergebot"

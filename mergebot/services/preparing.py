@@ -1,0 +1,205 @@
+"""Preparing a candidate: replay its head on a base, check its scope, order its gate.
+
+Everything here happens before any of the candidate's code runs, in memory, on the bot's mirror.
+"""
+
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import (
+    Blocked,
+    Cancelled,
+    Candidate,
+    ConflictEvidence,
+    Ejected,
+    Evidence,
+    Gating,
+    PlainEvidence,
+    ScopeEvidence,
+)
+from mergebot.domain.decision import Decision
+from mergebot.domain.ids import Sha, short
+from mergebot.domain.lane import Checking, Red, RunOrder
+from mergebot.domain.names import render_path
+from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, Probe
+from mergebot.domain.policy import Policy, PolicyFaults
+from mergebot.domain.pulls import Permission
+from mergebot.domain.reasons import Reason
+from mergebot.domain.scope import (
+    Allowed,
+    Enqueuer,
+    Outside,
+    Touched,
+    check_scope,
+    links_to_read,
+)
+from mergebot.domain.settling import spend
+from mergebot.ports.git import (
+    Conflicted,
+    EmptyReplay,
+    Git,
+    LosesContent,
+    Replayed,
+    ReplayRequest,
+)
+from mergebot.services.parts import Parts
+from mergebot.services.trunk import read_rules
+
+
+@dataclass(frozen=True, slots=True)
+class _No:
+    reason: Reason
+    evidence: Evidence
+
+
+def request_for(candidate: Candidate, policy: Policy, base: Sha) -> ReplayRequest:
+    """Return how the candidate is replayed; the same wherever and whenever it is asked for."""
+    subject = f"{candidate.proposal.title} (#{candidate.pr})"
+    return ReplayRequest(
+        base, candidate.head, policy.queue.method, subject, candidate.proposal.body
+    )
+
+
+def prepare(parts: Parts, git: Git, decision: Decision, proposal: Prepare) -> Decision:
+    """Replay the candidate on the proposed base and order its gate, or say why it cannot be."""
+    candidate = decision.snapshot.candidate(proposal.pr)
+    policy = decision.snapshot.policy
+    if candidate is None or policy is None:
+        return decision
+    if not bring_in(git, decision, candidate):
+        text = f"the commit {short(candidate.head)} is not the pull request's head any more"
+        state = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
+        return decision.move(candidate, state, text)
+    replay = git.replay(request_for(candidate, policy, proposal.base))
+    if isinstance(replay, Replayed):
+        no = _refusal(parts, git, candidate, policy, replay=replay)
+        if no is None:
+            return _order(parts, decision, candidate, policy, replay=replay)
+    else:
+        no = _unreplayed(replay, proposal.base)
+    return _refuse(decision, candidate, no, base=proposal.base)
+
+
+def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decision:
+    """Order the gate on the trunk's tip itself."""
+    decision, run = _order_commit(parts, decision, proposal.tip)
+    decision = decision.lane(health=Checking(proposal.tip, run))
+    return decision.tell("trunk", f"the gate runs on the trunk's tip {short(proposal.tip)}")
+
+
+def probe(parts: Parts, decision: Decision, proposal: Probe, red: Red) -> Decision:
+    """Order the gate on one of the commits that may have broken the trunk."""
+    decision, run = _order_commit(parts, decision, proposal.commit)
+    narrowed = Red(
+        tip=red.tip,
+        since=red.since,
+        run=red.run,
+        step=red.step,
+        command=red.command,
+        last_green=red.last_green,
+        suspects=red.suspects,
+        probe=run,
+        probed=proposal.commit,
+    )
+    return decision.lane(health=narrowed)
+
+
+def bring_in(git: Git, decision: Decision, candidate: Candidate) -> bool:
+    """Fetch the heads of the candidates that wait, and tell whether this one's is there."""
+    if git.has(candidate.head):
+        return True
+    missing = [each.pr for each in decision.snapshot.candidates if not git.has(each.head)]
+    git.fetch(decision.snapshot.lane.trunk, missing[:50])
+    return git.has(candidate.head)
+
+
+def scope_of(git: Git, candidate: Candidate, policy: Policy, replayed: Replayed) -> Outside | None:
+    """Return why the change may not touch what it touches, or None."""
+    touched = Touched(
+        changes=replayed.changes,
+        author_changes=replayed.author_changes,
+        twins=git.twins(replayed.merge.merged, replayed.merge.base),
+        targets={
+            change.path: git.blob(change.new_id).decode("utf-8", "surrogateescape")
+            for change in links_to_read(replayed.changes)
+        },
+    )
+    admin = candidate.authority >= Permission.ADMIN
+    enqueuer = Enqueuer.ADMIN if admin else Enqueuer.MEMBER
+    verdict = check_scope(touched, Allowed(candidate.claim, policy.claims, enqueuer))
+    return verdict if isinstance(verdict, Outside) else None
+
+
+def _unreplayed(replay: Conflicted | EmptyReplay | LosesContent, base: Sha) -> _No:
+    match replay:
+        case Conflicted(paths):
+            shown = tuple(render_path(path) for path in paths)
+            return _No(Reason.CONFLICT, ConflictEvidence(base, shown))
+        case EmptyReplay(on_base=True):
+            text = "the trunk already contains this change"
+            return _No(Reason.ALREADY_LANDED, PlainEvidence(text))
+        case EmptyReplay():
+            return _No(Reason.EMPTY, PlainEvidence("the pull request changes nothing"))
+        case LosesContent():
+            text = "a rebase would lose what the branch's merge commits hold"
+            return _No(Reason.MERGE_COMMITS, PlainEvidence(text))
+
+
+def _refusal(
+    parts: Parts, git: Git, candidate: Candidate, policy: Policy, *, replay: Replayed
+) -> _No | None:
+    outside = scope_of(git, candidate, policy, replay)
+    if outside is not None:
+        evidence = ScopeEvidence(replay.merge, outside.strayed, outside.details)
+        return _No(outside.reason, evidence)
+    if any(path in CONFIG_PATHS for path in replay.merge.paths):
+        rules = read_rules(git, parts.rules, replay.merge.merged)
+        if isinstance(rules.policy, PolicyFaults):
+            text = "its own .mergebot.toml is broken: " + "; ".join(rules.policy.faults)
+            return _No(Reason.INVALID_CONFIG, PlainEvidence(text))
+    return None
+
+
+def _refuse(decision: Decision, candidate: Candidate, no: _No, *, base: Sha) -> Decision:
+    if base != decision.snapshot.tip:
+        blocked = Blocked(base, no.reason, no.evidence)
+        return decision.move(candidate, blocked, f"waits for those ahead of it: {no.reason}")
+    state = Ejected(no.reason, no.evidence, decision.snapshot.now)
+    return decision.move(spend(candidate, no.reason), state, f"ejected: {no.reason}")
+
+
+def _order(
+    parts: Parts, decision: Decision, candidate: Candidate, policy: Policy, *, replay: Replayed
+) -> Decision:
+    merge = replay.merge
+    snapshot = decision.snapshot
+    order = RunOrder(
+        run=parts.tokens.new(),
+        pr=candidate.pr,
+        head=candidate.head,
+        base=merge.base,
+        merged=merge.merged,
+        spec=policy.gate,
+        ordered_at=snapshot.now,
+        generation=snapshot.state.generation,
+    )
+    text = f"replayed on {short(merge.base)} as {short(merge.merged)}; its gate is ordered"
+    state = Gating(merge, order.run, snapshot.now)
+    return decision.move(candidate, state, text).order(order)
+
+
+def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decision, str]:
+    snapshot = decision.snapshot
+    policy = snapshot.policy
+    if policy is None:
+        raise ValueError("a gate is only ordered under usable rules")
+    order = RunOrder(
+        run=parts.tokens.new(),
+        pr=0,
+        head=commit,
+        base=commit,
+        merged=commit,
+        spec=policy.gate,
+        ordered_at=snapshot.now,
+        generation=snapshot.state.generation,
+    )
+    return decision.order(order), order.run

@@ -1,0 +1,136 @@
+"""The outbox: bringing comments, checks, labels and kept commits up to date, once each."""
+
+import hashlib
+from collections.abc import Callable
+
+import structlog
+
+from mergebot.domain.effects import (
+    AddLabel,
+    DropCandidate,
+    KeepCandidate,
+    PublishNotice,
+    RemoveLabel,
+    Tell,
+)
+from mergebot.domain.ids import Lane
+from mergebot.ports.errors import Missing, Refused, Unavailable
+from mergebot.ports.store import Due, NoticeRecord
+from mergebot.services.notifying import Notice, notice_for
+from mergebot.services.parts import Parts
+from mergebot.services.repositories import git_of
+
+log = structlog.get_logger()
+
+BATCH = 50
+LEASE_S = 60.0
+WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
+TRIES_MAX = 50
+MARKER = "<!-- mergebot:"
+
+
+def publish(parts: Parts, lane: Lane) -> None:
+    """Write every effect that is due; one that fails waits and shows as lagging."""
+    resource = f"publish:{lane.key}"
+    while lease := parts.leases.acquire(resource, ttl_s=LEASE_S, purpose="publish"):
+        try:
+            _publish(parts, lane)
+        finally:
+            wanted = parts.leases.release(lease)
+        if not wanted:
+            return
+
+
+def _publish(parts: Parts, lane: Lane) -> None:
+    while due := parts.store.due_effects(lane, parts.clock.now(), limit=BATCH):
+        for each in due:
+            _one(parts, lane, each)
+
+
+def _one(parts: Parts, lane: Lane, due: Due) -> None:
+    try:
+        _do(parts, lane, due)
+    except Unavailable as error:
+        _later(parts, lane, due, str(error), error.retry_after_s)
+    except Missing as error:
+        log.info("effect_dropped", key=due.effect.key, why=str(error))
+        parts.store.settle_effect(lane, due)
+    except Refused as error:
+        if due.tries >= TRIES_MAX:
+            log.error("effect_given_up", key=due.effect.key, why=str(error))
+            parts.store.settle_effect(lane, due)
+            return
+        _later(parts, lane, due, str(error), 0.0)
+    else:
+        parts.store.settle_effect(lane, due)
+
+
+def _later(parts: Parts, lane: Lane, due: Due, why: str, retry_after_s: float) -> None:
+    wait = max(retry_after_s, WAITS_S[min(due.tries, len(WAITS_S) - 1)])
+    log.warning("effect_waits", key=due.effect.key, why=why, wait_s=wait)
+    parts.store.delay_effect(lane, due, parts.clock.now() + wait)
+
+
+def _do(parts: Parts, lane: Lane, due: Due) -> None:
+    match due.effect:
+        case PublishNotice(pr):
+            _notice(parts, lane, pr)
+        case Tell(pr, topic, text):
+            if parts.store.once(lane, f"tell:{pr}:{topic}"):
+                parts.forge.add_comment(lane.repo, pr, text)
+        case RemoveLabel(pr, label):
+            if parts.store.read(lane).candidate(pr) is None:
+                parts.forge.remove_label(lane.repo, pr, label)
+        case AddLabel(pr, label):
+            parts.forge.add_label(lane.repo, pr, label)
+        case KeepCandidate(pr, merged):
+            git_of(parts, lane).keep_candidate(pr, merged)
+        case DropCandidate(pr):
+            git_of(parts, lane).drop_candidate(pr)
+
+
+def _notice(parts: Parts, lane: Lane, pr: int) -> None:
+    notice = notice_for(parts, lane, pr)
+    if notice is None:
+        return
+    record = parts.store.notice(lane, pr)
+    digest = hashlib.sha256(notice.body.encode()).hexdigest()
+    if record is None or record.digest != digest:
+        comment = _write(parts, lane, pr, notice, record)
+        parts.store.keep_notice(lane, pr, NoticeRecord(comment, digest))
+    parts.forge.report(lane.repo, notice.check)
+
+
+def _write(parts: Parts, lane: Lane, pr: int, notice: Notice, record: NoticeRecord | None) -> int:
+    repo = lane.repo
+    if notice.fresh and not _written_fresh(parts, lane, pr, notice):
+        return _add(parts, lane, pr, notice.body)
+    known = record.comment_id if record else _find(parts, lane, pr)
+    if known is None:
+        return _add(parts, lane, pr, notice.body)
+    try:
+        parts.forge.edit_comment(repo, known, notice.body)
+    except Missing:
+        return _add(parts, lane, pr, notice.body)
+    return known
+
+
+def _written_fresh(parts: Parts, lane: Lane, pr: int, notice: Notice) -> bool:
+    """Tell whether this attempt's own comment is there already, whatever Redis remembers."""
+    return _mine(parts, lane, pr, lambda body: notice.marker in body) is not None
+
+
+def _find(parts: Parts, lane: Lane, pr: int) -> int | None:
+    return _mine(parts, lane, pr, lambda body: body.startswith(MARKER))
+
+
+def _mine(parts: Parts, lane: Lane, pr: int, fits: Callable[[str], bool]) -> int | None:
+    me = parts.forge.me().id
+    for comment in reversed(parts.forge.comments(lane.repo, pr)):
+        if comment.author.id == me and fits(comment.body):
+            return comment.id
+    return None
+
+
+def _add(parts: Parts, lane: Lane, pr: int, body: str) -> int:
+    return parts.forge.add_comment(lane.repo, pr, body)

@@ -1,0 +1,151 @@
+"""One run of the planner over a lane, from one fresh snapshot.
+
+    snapshot -> settle what ended -> plan -> prepare and order -> commit -> land -> again
+
+A tick holds the lane's lease so that two do not do the same work at once; whoever finds it held
+notes that it is wanted, and the holder goes round once more.
+"""
+
+import structlog
+
+from mergebot.domain.candidate import Queued
+from mergebot.domain.decision import Decision
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import Red
+from mergebot.domain.limits import FORGE_WAIT_S, LANE_LEASE_S
+from mergebot.domain.planning import CheckTrunk, Land, Prepare, Probe, Proposal, Restart, plan
+from mergebot.domain.settling import settle
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.git import Git
+from mergebot.ports.leases import HeldLease
+from mergebot.ports.store import Stale
+from mergebot.services.deciding import commit, decide
+from mergebot.services.integrating import Hands, land, settle_landing
+from mergebot.services.parts import Parts
+from mergebot.services.preparing import check_trunk, prepare, probe
+from mergebot.services.repositories import git_of
+from mergebot.services.trunk import locate, observe
+
+log = structlog.get_logger()
+
+ROUNDS = 500
+STALE_TRIES = 20
+
+
+def tick(parts: Parts, lane: Lane) -> None:
+    """Move the lane as far as it goes now; what cannot be done now is told and tried again."""
+    while lease := parts.leases.acquire(_resource(lane), ttl_s=LANE_LEASE_S, purpose="tick"):
+        try:
+            _run(parts, lane, lease)
+        finally:
+            wanted = parts.leases.release(lease)
+        if not wanted:
+            return
+
+
+def _resource(lane: Lane) -> str:
+    return f"lane:{lane.key}"
+
+
+def _run(parts: Parts, lane: Lane, lease: HeldLease) -> None:
+    try:
+        hands = Hands(parts, git_of(parts, lane), lease)
+        _until_quiet(hands, lane)
+    except Unavailable as error:
+        wait = error.retry_after_s or FORGE_WAIT_S
+        _waits(parts, lane, f"{error}; tried again within {wait:.0f} s")
+    except Refused as error:
+        _waits(parts, lane, str(error))
+
+
+def _waits(parts: Parts, lane: Lane, why: str) -> None:
+    log.warning("lane_waits", lane=lane.repo, why=why)
+
+    def note(decision: Decision) -> Decision:
+        if decision.snapshot.state.waiting == why:
+            return decision
+        return decision.lane(waiting=why).tell("waiting", why)
+
+    try:
+        decide(parts, lane, note)
+    except Unavailable as error:
+        log.warning("lane_unwritten", lane=lane.repo, why=str(error))
+
+
+def _goes_on(parts: Parts, lane: Lane, decision: Decision) -> None:
+    if decision.snapshot.state.waiting:
+        decide(parts, lane, lambda fresh: fresh.lane(waiting=""))
+
+
+def _until_quiet(hands: Hands, lane: Lane) -> None:
+    stale = 0
+    for _ in range(ROUNDS):
+        decision = Decision(hands.parts.store.read(lane))
+        try:
+            decision = _round(hands, decision)
+            if not decision.touched:
+                _goes_on(hands.parts, lane, decision)
+                return
+            commit(hands.parts, decision)
+        except Stale:
+            stale += 1
+            if stale > STALE_TRIES:
+                raise Unavailable(f"the record of {lane.repo} kept changing") from None
+
+
+def _round(hands: Hands, decision: Decision) -> Decision:
+    decision = settle_landing(hands, decision)
+    if decision.snapshot.tip is None:
+        decision = _first_look(hands, decision)
+    decision = locate(hands.git, settle(decision))
+    landing: Land | None = None
+    for _ in range(ROUNDS):
+        proposals = plan(decision.snapshot)
+        landing = next((each for each in proposals if isinstance(each, Land)), None)
+        others = [each for each in proposals if not isinstance(each, Land)]
+        if not others:
+            break
+        for proposal in others:
+            decision = _follow(hands, decision, proposal)
+    if landing is None:
+        return decision
+    if decision.touched:
+        decision = Decision(commit(hands.parts, decision))
+    return land(hands, decision, landing.pr)
+
+
+def _first_look(hands: Hands, decision: Decision) -> Decision:
+    lane = decision.snapshot.lane
+    tip = hands.git.fetch(lane.trunk, []).trunk
+    if tip is None:
+        raise Refused(f"{lane.repo} has no branch {lane.trunk}, so nothing can land there")
+    return observe(hands.parts, hands.git, decision, tip)
+
+
+def _follow(hands: Hands, decision: Decision, proposal: Proposal) -> Decision:
+    match proposal:
+        case CheckTrunk():
+            return check_trunk(hands.parts, decision, proposal)
+        case Probe():
+            health = decision.snapshot.state.health
+            if not isinstance(health, Red):
+                return decision
+            return probe(hands.parts, decision, proposal, health)
+        case Prepare():
+            return prepare(hands.parts, hands.git, decision, proposal)
+        case Restart(pr):
+            candidate = decision.snapshot.candidate(pr)
+            if candidate is None:
+                return decision
+            text = "what is ahead of it changed: its gate starts anew"
+            return decision.move(candidate, Queued(), text)
+        case Land():
+            return decision
+
+
+def look(parts: Parts, lane: Lane, git: Git) -> None:
+    """Account for the trunk as the remote shows it now. Raises Unavailable, Refused."""
+    tip = git.fetch(lane.trunk, []).trunk
+    if tip is None:
+        raise Refused(f"{lane.repo} has no branch {lane.trunk}, so nothing can land there")
+    decide(parts, lane, lambda decision: observe(parts, git, decision, tip))

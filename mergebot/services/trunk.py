@@ -1,0 +1,75 @@
+"""Watching the trunk: its tip, the rules it carries, and where a red one went bad."""
+
+from dataclasses import replace
+
+from mergebot.domain.candidate import Landing
+from mergebot.domain.decision import Decision
+from mergebot.domain.health import tip_moved
+from mergebot.domain.ids import Sha, short
+from mergebot.domain.lane import Halt, Red, Rules
+from mergebot.domain.limits import CONFIG_BYTES_MAX
+from mergebot.domain.planning import CONFIG_PATHS
+from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
+from mergebot.ports.git import Git
+from mergebot.ports.rules import RulesReader
+from mergebot.services.parts import Parts
+
+
+def read_rules(git: Git, reader: RulesReader, commit: Sha) -> Rules:
+    """Return the rules as of `commit`, or why there are none that can be used."""
+    for path in CONFIG_PATHS:
+        text = git.read(commit, path)
+        if text is None:
+            continue
+        if len(text) > CONFIG_BYTES_MAX:
+            fault = f"{path} has {len(text)} bytes; at most {CONFIG_BYTES_MAX} are allowed"
+            return Rules(commit, PolicyFaults((fault,)))
+        return Rules(commit, reader.parse(text))
+    return Rules(commit, NoPolicy())
+
+
+def observe(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
+    """Account for the trunk's tip as the remote shows it now; the tip is in the mirror."""
+    snapshot = decision.snapshot
+    known = snapshot.tip
+    if tip == known or any(isinstance(each.state, Landing) for each in snapshot.candidates):
+        return decision
+    if known is None:
+        decision = tip_moved(decision, tip, "first look at the trunk")
+    elif git.has(known) and git.is_ancestor(known, tip):
+        decision = tip_moved(decision, tip, "somebody pushed to the trunk")
+    else:
+        decision = _rewound(tip_moved(decision, tip, "the trunk was rewritten"), known, tip)
+    return with_rules(parts, git, decision, tip)
+
+
+def with_rules(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
+    """Take the rules that `tip` carries into force."""
+    rules = read_rules(git, parts.rules, tip)
+    before = decision.snapshot.state.rules.policy
+    decision = decision.lane(rules=rules)
+    if rules.policy == before or isinstance(rules.policy, Policy):
+        return decision
+    text = "the trunk has no .mergebot.toml"
+    if isinstance(rules.policy, PolicyFaults):
+        text = "the rules on the trunk are broken: " + "; ".join(rules.policy.faults)
+    return decision.tell("rules", text)
+
+
+def locate(git: Git, decision: Decision) -> Decision:
+    """Find the commits among which the first bad one must be, once the trunk is red."""
+    snapshot = decision.snapshot
+    health = snapshot.state.health
+    if not isinstance(health, Red) or health.suspects or not git.has(health.tip):
+        return decision
+    for green in reversed(snapshot.state.greens):
+        if git.has(green) and green != health.tip and git.is_ancestor(green, health.tip):
+            suspects = tuple(git.first_parents(green, health.tip))
+            return decision.lane(health=replace(health, last_green=green, suspects=suspects))
+    return decision.lane(health=replace(health, suspects=(health.tip,)))
+
+
+def _rewound(decision: Decision, known: Sha, tip: Sha) -> Decision:
+    text = f"the trunk's tip {short(tip)} does not descend from {short(known)}: it was rewritten"
+    halt = Halt(text, decision.snapshot.now, "mergebot", "somebody resumes after looking at it")
+    return decision.lane(halt=halt).tell("halted", text)

@@ -108,8 +108,10 @@ def _withdrawn(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | Non
     if pull.head != request.head:
         return (
             Reason.HEAD_CHANGED,
-            f"a push moved the head from {short(request.head)} to {short(pull.head)} "
-            "after the label was set",
+            (
+                f"a push moved the head from {short(request.head)} to {short(pull.head)} "
+                "after the label was set"
+            ),
         )
     if pull.base != snapshot.lane.trunk:
         return (
@@ -130,8 +132,10 @@ def _not_allowed(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | N
         have = request.permission.name.lower()
         return (
             Reason.NOT_PERMITTED,
-            f"{request.actor.login} has {have} permission here; "
-            f"queueing needs {needed.name.lower()} or more",
+            (
+                f"{request.actor.login} has {have} permission here; "
+                f"queueing needs {needed.name.lower()} or more"
+            ),
         )
     forks = policy.queue.fork_pull_requests if policy else False
     if request.pull.head_repo != snapshot.lane.repo and not forks:
@@ -166,8 +170,10 @@ def _spent(snapshot: Snapshot, candidate: Candidate) -> tuple[Reason, str] | Non
         return None
     return (
         Reason.BUDGET_SPENT,
-        f"it failed {candidate.budget.failures} times, which is what the rules allow; "
-        "somebody with write permission may ask again with a reason",
+        (
+            f"it failed {candidate.budget.failures} times, which is what the rules allow; "
+            "somebody with write permission may ask again with a reason"
+        ),
     )
 
 
@@ -180,8 +186,10 @@ def _same_again(request: Request, latest: Candidate | None) -> tuple[Reason, str
         return None
     return (
         latest.state.reason,
-        f"this head, {short(request.head)}, was ejected already: push a fix, "
-        "or say `retry` with a reason",
+        (
+            f"this head, {short(request.head)}, was ejected already: push a fix, "
+            "or say `retry` with a reason"
+        ),
     )
 
 

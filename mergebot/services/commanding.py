@@ -35,12 +35,11 @@ REFUSED = "confused"
 def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
     """Do what a comment asks, if it asks anything; every command is answered."""
     command = parse_commands(news.body, parts.handle)
-    match command:
-        case NoCommand():
-            return
-        case CommandFault(sentence):
-            _say(parts, lane, news, sentence)
-            return
+    if isinstance(command, NoCommand):
+        return
+    if isinstance(command, CommandFault):
+        _say(parts, lane, news, command.sentence)
+        return
     needed = _needed(command)
     permission = parts.forge.permission(lane.repo, news.author)
     if permission < needed and not _own_cancel(parts, lane, news, command):

@@ -72,15 +72,14 @@ def _handle(parts: Parts, delivery: Delivery) -> Lane | None:
 
 
 def _apply(parts: Parts, news: News) -> Lane | None:
-    match news:
-        case Ignored(reason):
-            log.debug("delivery_ignored", why=reason)
-            return None
-        case RepositoryChanged(full_name=name):
-            forget(parts, name)
-            return None
-        case CheckNews():
-            return None
+    if isinstance(news, Ignored):
+        log.debug("delivery_ignored", why=news.reason)
+        return None
+    if isinstance(news, RepositoryChanged):
+        forget(parts, news.full_name)
+        return None
+    if isinstance(news, CheckNews):
+        return None
     lane = _lane(parts, news.repo, news.repo_id)
     if lane is None:
         log.info("delivery_ignored", why=f"{news.repo} is not served here")

@@ -57,7 +57,7 @@ def _one(parts: Parts, lane: Lane, due: Due) -> None:
         parts.store.settle_effect(lane, due)
     except Refused as error:
         if due.tries >= TRIES_MAX:
-            log.error("effect_given_up", key=due.effect.key, why=str(error))
+            log.warning("effect_given_up", key=due.effect.key, why=str(error))
             parts.store.settle_effect(lane, due)
             return
         _later(parts, lane, due, str(error), 0.0)

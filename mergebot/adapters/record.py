@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from mergebot.domain.candidate import Candidate, run_of
+from mergebot.domain.gate import Failed, GateResult, Passed
 from mergebot.domain.lane import Checking, LaneState, Red, Run, Snapshot
 from mergebot.domain.limits import LOG_BYTES_MAX
 from mergebot.ports.store import Commit
@@ -97,3 +98,9 @@ def log_view(head: bytes, tail: bytes, *, cut: int, offset: int) -> tuple[bytes,
         marker = f"\n[... {left_out} bytes left out ...]\n".encode()
         return head[offset:] + marker + shown, end
     return head[offset:] + shown[max(offset - resume, 0) :], max(end, offset)
+
+
+def passes(result: GateResult) -> list[tuple[str, float]]:
+    """Return the steps of a run that passed, with their seconds."""
+    steps = result.steps if isinstance(result, Passed | Failed) else ()
+    return [(step.name, step.seconds) for step in steps if step.exit_code == 0]

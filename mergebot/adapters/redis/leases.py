@@ -11,7 +11,8 @@ from mergebot.ports.basics import Clock
 from mergebot.ports.leases import HeldLease, LeaseLost
 
 _TAKE = Script("lease")
-_KEEP = Script("lease_keep")
+_EXTEND = Script("lease_extend")
+_RELEASE = Script("lease_release")
 
 
 class RedisLeases:
@@ -25,7 +26,7 @@ class RedisLeases:
         self._clock = clock
 
     def acquire(self, resource: str, *, ttl_s: float, purpose: str) -> HeldLease | None:
-        """Take a lease, or return None while somebody holds it."""
+        """Take a lease; while somebody holds it, return None and note that it is wanted."""
         keys = LeaseKeys(resource)
         token = token_hex(16)
         until = self._clock.now() + ttl_s
@@ -38,17 +39,15 @@ class RedisLeases:
     def extend(self, lease: HeldLease, *, ttl_s: float) -> HeldLease:
         """Keep it longer; raises LeaseLost."""
         until = self._clock.now() + ttl_s
-        if not self._keep(lease, _milliseconds(ttl_s)):
+        words: list[Word] = [lease.token, _milliseconds(ttl_s)]
+        if not self._server.run(_EXTEND, [LeaseKeys(lease.resource).holder], words):
             raise LeaseLost(f"the lease on {lease.resource} ended; somebody else may hold it")
         return replace(lease, until=until)
 
-    def release(self, lease: HeldLease) -> None:
-        """Give it back; one that is lost already is no error."""
-        self._keep(lease, 0)
-
-    def _keep(self, lease: HeldLease, milliseconds: int) -> bool:
-        words: list[Word] = [lease.token, milliseconds]
-        return bool(self._server.run(_KEEP, [LeaseKeys(lease.resource).holder], words))
+    def release(self, lease: HeldLease) -> bool:
+        """Give it back, and tell whether somebody wanted it meanwhile; False if it was lost."""
+        keys = LeaseKeys(lease.resource)
+        return bool(self._server.run(_RELEASE, [keys.holder], [lease.token]))
 
 
 def _milliseconds(seconds: float) -> int:

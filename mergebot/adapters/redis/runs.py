@@ -6,11 +6,11 @@ from statistics import median
 
 from redis import Redis
 
-from mergebot.adapters.record import USUAL_SAMPLES
+from mergebot.adapters.record import USUAL_SAMPLES, passes
 from mergebot.adapters.redis.codec import decode, decoder, encode
 from mergebot.adapters.redis.keys import EVENTS, WORKERS, LaneKeys
 from mergebot.adapters.redis.server import Script, Server, Word
-from mergebot.domain.gate import Failed, GateResult, Passed
+from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunOrder, RunProgress
 from mergebot.domain.limits import LOG_KEEP_S, WORKER_SILENT_S
@@ -89,12 +89,6 @@ class RedisRuns:
         gone = [name for name, heard in known.items() if _heard_at(heard) < now - _FORGET_WORKER_S]
         if gone:
             self._server.ask(lambda client: client.hdel(WORKERS, *gone))
-
-
-def passes(result: GateResult) -> list[tuple[str, float]]:
-    """Return the steps of a run that passed, with their seconds."""
-    steps = result.steps if isinstance(result, Passed | Failed) else ()
-    return [(step.name, step.seconds) for step in steps if step.exit_code == 0]
 
 
 def slots_heard(workers: Sequence[bytes], now: float) -> int:

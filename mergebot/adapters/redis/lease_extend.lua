@@ -1,4 +1,4 @@
--- Keeps a lease longer, or ends it (0 milliseconds), if it is still the caller's.
+-- Keeps a lease longer if it is still the caller's.
 -- KEYS: holder. ARGV: token, milliseconds.
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
   return 0

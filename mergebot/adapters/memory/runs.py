@@ -1,0 +1,110 @@
+"""Gate runs over dictionaries."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median
+from threading import RLock
+
+from mergebot.adapters.record import USUAL_SAMPLES, passes
+from mergebot.domain.gate import GateResult
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import Run, RunOrder, RunProgress
+from mergebot.domain.limits import WORKER_SILENT_S
+
+
+@dataclass(slots=True)
+class _Record:
+    run: Run
+    owner: str | None = None
+    stopped: bool = False
+
+    @property
+    def wanted(self) -> bool:
+        return not self.stopped and self.run.result is None
+
+
+@dataclass(slots=True)
+class _Lane:
+    runs: dict[str, _Record] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+
+class MemoryRuns:
+    """The gate runs of every lane; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._lanes: dict[str, _Lane] = {}
+        self._workers: dict[str, tuple[int, float]] = {}
+
+    def _lane(self, lane: Lane) -> _Lane:
+        return self._lanes.setdefault(lane.key, _Lane())
+
+    def order(self, lane: Lane, order: RunOrder) -> None:
+        """Make a run known; a run that is known already stays as it is."""
+        with self._lock:
+            self._lane(lane).runs.setdefault(order.run, _Record(Run(order)))
+
+    def stop(self, lane: Lane, run: str) -> None:
+        """Note that nobody wants a run any more."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            if record:
+                record.stopped = True
+
+    def get(self, lane: Lane, run: str) -> Run | None:
+        """Return a run."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            return record.run if record else None
+
+    def take(self, lane: Lane, run: str, worker: str, now: float) -> Run | None:
+        """Take a run for `worker`; None when it is gone, stopped, ended or was taken before."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            if record is None or not record.wanted or record.owner is not None:
+                return None
+            record.owner = worker
+            progress = RunProgress(worker=worker, started_at=now, beat=now)
+            record.run = replace(record.run, progress=progress)
+            return record.run
+
+    def beat(self, lane: Lane, run: str, progress: RunProgress) -> bool:
+        """Report progress; False means that nobody wants the run any more: stop at once."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            if record is None or not record.wanted or record.owner != progress.worker:
+                return False
+            record.run = replace(record.run, progress=progress)
+            return True
+
+    def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
+        """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            if record is None or record.stopped or record.owner is None:
+                return False
+            if record.run.result is not None:
+                return record.run.result == result
+            record.run = replace(record.run, result=result, ended_at=now)
+            for step, seconds in passes(result):
+                samples = self._lane(lane).seconds.setdefault(step, [])
+                samples.append(seconds)
+                del samples[:-USUAL_SAMPLES]
+            return True
+
+    def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
+        """Return the median seconds of each step's last passes."""
+        with self._lock:
+            return {step: median(samples) for step, samples in self._lane(lane).seconds.items()}
+
+    def workers(self, now: float) -> int:
+        """Return how many gate slots were heard of lately."""
+        with self._lock:
+            heard = list(self._workers.values())
+        return sum(slots for slots, at in heard if at >= now - WORKER_SILENT_S)
+
+    def announce(self, worker: str, slots: int, now: float) -> None:
+        """Say that a worker host is alive, and how many gates it can run at once."""
+        with self._lock:
+            self._workers[worker] = slots, now

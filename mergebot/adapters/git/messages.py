@@ -1,0 +1,90 @@
+"""The commits that mergebot itself writes: fixed committer, pinned dates, clean messages."""
+
+import re
+from collections.abc import Sequence
+
+from mergebot.adapters.git.objects import Commit, person
+from mergebot.domain.ids import Sha
+from mergebot.ports.git import ReplayRequest
+
+NAME = b"mergebot <mergebot@users.noreply.github.com>"
+
+_TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S.*")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
+
+
+def committer(head: Commit) -> bytes:
+    """Return the committer of everything that `head` becomes: the same on every host."""
+    return NAME + b" " + person(head, head.committer).when
+
+
+def rebased(commit: Commit, *, tree: str, parent: Sha, head: Commit) -> Commit:
+    """Return `commit` on another parent, its author, dates and message bytes kept."""
+    return Commit(
+        id=commit.id,
+        tree=tree,
+        parents=(parent,),
+        author=commit.author,
+        committer=committer(head),
+        encoding=commit.encoding,
+        message=commit.message,
+    )
+
+
+def stand_in(*, tree: str, parent: Sha) -> Commit:
+    """Return a commit of `tree` beside a change's parent, so that merging it picks the change."""
+    who = NAME + b" 0 +0000"
+    return Commit(parent, tree, (parent,), who, who, b"", b"")
+
+
+def joined(request: ReplayRequest, *, tree: str, head: Commit) -> Commit:
+    """Return the merge commit of base and head."""
+    who = committer(head)
+    message = _message(request.subject, request.body, ())
+    return Commit(head.id, tree, (request.base, request.head), who, who, b"", message)
+
+
+def squashed(request: ReplayRequest, *, tree: str, commits: Sequence[Commit]) -> Commit:
+    """Return the one commit that stands for `commits`, the last of which is the head."""
+    head = commits[-1]
+    who = person(head, head.author)
+    author = f"{_plain(who.name)} <{_plain(who.email)}> ".encode() + who.when
+    others = co_authors(commits, beside=request.body)
+    message = _message(request.subject, request.body, others)
+    return Commit(head.id, tree, (request.base,), author, committer(head), b"", message)
+
+
+def co_authors(commits: Sequence[Commit], *, beside: str) -> Sequence[str]:
+    """Return trailers for the authors other than the head's, once each and not if named already."""
+    head = commits[-1]
+    named = beside.casefold()
+    seen = {person(head, head.author).email.casefold()}
+    trailers = []
+    for commit in commits:
+        who = person(commit, commit.author)
+        name, email = _plain(who.name), _plain(who.email)
+        if commit.merges or not email or who.email.casefold() in seen:
+            continue
+        seen.add(who.email.casefold())
+        if f"co-authored-by: {name} <{email}>".casefold() not in named:
+            trailers.append(f"Co-authored-by: {name} <{email}>")
+    return trailers
+
+
+def _message(subject: str, body: str, trailers: Sequence[str]) -> bytes:
+    first = " ".join(_CONTROL.sub(" ", subject).split())
+    text = _CONTROL.sub("", body.replace("\r\n", "\n")).strip("\n").rstrip()
+    parts = [first, *([text] if text else [])]
+    if trailers:
+        block = "\n".join(trailers)
+        last = text.rpartition("\n\n")[2] if text else ""
+        if last and all(_TRAILER.fullmatch(line) for line in last.split("\n")):
+            parts[-1] = f"{text}\n{block}"
+        else:
+            parts.append(block)
+    return ("\n\n".join(parts) + "\n").encode("utf-8", "replace")
+
+
+def _plain(text: str) -> str:
+    return _UNSAFE.sub("", text).strip()

@@ -1,0 +1,124 @@
+"""The ports `Git` and `Mirrors`, over one bare mirror per repository."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mergebot.adapters.git import export, mirror, reading, replay
+from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.notes import read_receipts
+from mergebot.adapters.git.objects import changes
+from mergebot.adapters.git.push import drop_candidate, keep_candidate, push_landing
+from mergebot.adapters.git.refs import branch_ref, pull_ref
+from mergebot.adapters.git.remote import Remote
+from mergebot.domain.ids import Sha
+from mergebot.domain.receipts import Receipt
+from mergebot.domain.scope import Change
+from mergebot.ports.forge import Repository
+from mergebot.ports.git import Git, Mirrors, Push, PushOutcome, RemoteHeads, Replay, ReplayRequest
+
+
+@dataclass(frozen=True, slots=True)
+class GitMirrors(Mirrors):
+    """The mirrors of this host, one directory per repository id under `root`.
+
+    `token` is asked before every exchange with the forge; `protocols` are the only ways to it.
+    """
+
+    root: Path
+    token: Callable[[], str]
+    protocols: tuple[str, ...] = ("https", "http")
+
+    def of(self, repository: Repository) -> "MirrorGit":
+        """Return the repository's git; raises Refused when its mirror is not the bot's own."""
+        git = mirror.open_mirror(self.root / f"{repository.id:d}.git")
+        return MirrorGit(Remote(git, repository.clone_url, self.token, self.protocols))
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorGit(Git):
+    """One repository's git: a mirror on this host and the remote behind it."""
+
+    remote: Remote
+
+    @property
+    def local(self) -> GitDir:
+        """Return the mirror."""
+        return self.remote.git
+
+    def fetch(self, trunk: str, pulls: Sequence[int]) -> RemoteHeads:
+        """Bring in the trunk's tip and the heads of `pulls`, in one connection."""
+        return mirror.fetch_heads(self.remote, trunk, pulls)
+
+    def remote_heads(self, trunk: str, pull: int) -> RemoteHeads:
+        """Ask the remote, without bringing anything in."""
+        there = self.remote.refs(branch_ref(trunk), pull_ref(pull))
+        return RemoteHeads(there.get(branch_ref(trunk)), there.get(pull_ref(pull)))
+
+    def has(self, sha: Sha) -> bool:
+        """Tell whether the commit is in the mirror."""
+        return reading.has(self.local, sha)
+
+    def is_ancestor(self, older: Sha, newer: Sha) -> bool:
+        """Tell whether `newer` contains `older`."""
+        return reading.is_ancestor(self.local, older, newer)
+
+    def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return the first-parent commits after `after` up to and including `upto`."""
+        return reading.first_parents(self.local, after, upto)
+
+    def subject(self, sha: Sha) -> str:
+        """Return the first line of a commit's message."""
+        return reading.subject(self.local, sha)
+
+    def tree(self, sha: Sha) -> str:
+        """Return the id of a commit's tree."""
+        return reading.tree(self.local, sha)
+
+    def read(self, sha: Sha, path: str) -> bytes | None:
+        """Return a file as of a commit, or None where there is none."""
+        return reading.read(self.local, sha, path)
+
+    def blob(self, blob_id: str) -> bytes:
+        """Return a blob's bytes by its hexadecimal id."""
+        return reading.blob(self.local, blob_id)
+
+    def replay(self, request: ReplayRequest) -> Replay:
+        """Replay a head on a base, in memory.
+
+        `commits` of the result counts those that the trunk's first-parent line gains.
+        """
+        return replay.replay(self.local, request)
+
+    def changes(self, base: Sha, merged: Sha) -> Sequence[Change]:
+        """Return every record of the raw diff between two commits."""
+        return changes(self.local, base, merged)
+
+    def patch(self, base: Sha, merged: Sha) -> str:
+        """Return the diff as text for people, cut after a whole line."""
+        return reading.patch(self.local, base, merged)
+
+    def twins(self, merged: Sha, base: Sha) -> Sequence[tuple[str, str]]:
+        """Return new pairs of paths, directories too, that some file systems take for one."""
+        return reading.twins(self.local, merged, base)
+
+    def push_landing(self, push: Push) -> PushOutcome:
+        """Land: one atomic push with leases."""
+        return push_landing(self.remote, push)
+
+    def keep_candidate(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at refs/mergebot/candidate/<pull>."""
+        keep_candidate(self.remote, pull, merged)
+
+    def drop_candidate(self, pull: int) -> None:
+        """Remove refs/mergebot/candidate/<pull>."""
+        drop_candidate(self.remote, pull)
+
+    def receipts(self) -> Mapping[Sha, Receipt]:
+        """Return every receipt on the remote's notes ref, by the commit it was written for."""
+        tip = mirror.fetch_notes(self.remote)
+        return read_receipts(self.local, tip) if tip else {}
+
+    def export(self, sha: Sha, into: str) -> None:
+        """Write a commit's tree into the empty directory `into`, beside a minimal repository."""
+        export.export(self.local, sha, Path(into))

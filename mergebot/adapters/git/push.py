@@ -1,0 +1,158 @@
+"""Writing to the remote: the one atomic push of a landing, and the merged commits kept for `repro`.
+
+A landing moves the trunk, adds its receipt to the notes, and moves the author's branch, each from
+the value that it was decided on, all of them or none. Whatever is not a clear yes or no is
+UNCLEAR: the caller reads the remote back before it concludes anything.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.mirror import fetch_notes, known_notes, locked
+from mergebot.adapters.git.notes import draft_ref, write_note
+from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
+from mergebot.adapters.git.process import Answer
+from mergebot.adapters.git.reading import is_ancestor
+from mergebot.adapters.git.refs import (
+    MIRROR_NOTES,
+    NOTES,
+    branch_ref,
+    candidate_ref,
+    mirror_trunk,
+)
+from mergebot.adapters.git.remote import PUSH, Remote, failure
+from mergebot.domain.ids import Sha
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.git import Push, PushOutcome
+
+_NOTES_TRIES = 5
+"""Of one landing: each other trunk of the repository can take the notes' lease once a moment."""
+
+_OPTIONS = (
+    "--porcelain",
+    "--no-verify",
+    "--no-follow-tags",
+    "--recurse-submodules=no",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One ref to move from an expected value; an empty `old` says that it must not exist."""
+
+    ref: str
+    old: str
+    new: str
+
+
+class _NotesMoved(Exception):
+    """Nothing landed, because another landing wrote its receipt first."""
+
+
+def push_landing(remote: Remote, push: Push) -> PushOutcome:
+    """Land; raises Refused with the server's sentence when it says no to the trunk or the notes."""
+    trunk = branch_ref(push.trunk)
+    head = branch_ref(push.head_branch) if push.head_branch else ""
+    if not is_ancestor(remote.git, push.base, push.merged):
+        raise Refused(f"{push.merged} does not contain {push.base}, so it cannot land on it")
+    moves = [_Move(trunk, push.base, push.merged)]
+    if head and head != trunk:
+        moves.append(_Move(head, push.head, push.merged))
+    notes = known_notes(remote.git)
+    try:
+        for _ in range(_NOTES_TRIES):
+            try:
+                return _attempt(remote, push, moves, notes=notes)
+            except _NotesMoved:
+                notes = fetch_notes(remote)
+    except Unavailable:
+        return PushOutcome.UNCLEAR
+    finally:
+        remote.git.ask("update-ref", "-d", draft_ref(push.merged))
+    return PushOutcome.UNCLEAR
+
+
+def _attempt(
+    remote: Remote, push: Push, moves: Sequence[_Move], *, notes: Sha | None
+) -> PushOutcome:
+    written = write_note(remote.git, push.merged, push.receipt, onto=notes)
+    answer = _push(remote, [*moves, _Move(NOTES, notes or "", written)])
+    outcome = _outcome(answer, moves)
+    if outcome is PushOutcome.LANDED:
+        _remember(remote.git, {MIRROR_NOTES: written, mirror_trunk(push.trunk): push.merged})
+    return outcome
+
+
+def _push(remote: Remote, moves: Sequence[_Move]) -> Answer:
+    leases = [f"--force-with-lease={move.ref}:{move.old}" for move in moves]
+    refspecs = [f"{move.new}:{move.ref}" for move in moves]
+    arguments = ("--atomic", *_OPTIONS, *leases, "--end-of-options", remote.url, *refspecs)
+    return remote.ask("push", *arguments, limits=PUSH)
+
+
+def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
+    """Conclude from each ref's fate, the trunk's first; raises Refused or _NotesMoved."""
+    results = parse(answer)
+    if not results:
+        reason = failure(answer)
+        if answer.code and isinstance(reason, Refused):
+            raise reason
+        return PushOutcome.UNCLEAR
+    trunk, *heads = [results.get(move.ref, UNKNOWN) for move in moves]
+    head = heads[0] if heads else RefResult(Fate.DONE, "")
+    notes = results.get(NOTES, UNKNOWN)
+    fates = (trunk.fate, head.fate, notes.fate)
+    match fates:
+        case (Fate.DONE, Fate.DONE, Fate.DONE):
+            return PushOutcome.UNCLEAR if answer.code else PushOutcome.LANDED
+        case _ if Fate.UNKNOWN in fates:
+            return PushOutcome.UNCLEAR
+        case (Fate.STALE, _, _):
+            return PushOutcome.TRUNK_MOVED
+        # One hook refused everything: without the head branch, the answer is about the trunk.
+        case (Fate.DENIED, Fate.DENIED, _):
+            return PushOutcome.HEAD_REFUSED
+        case (Fate.DENIED, _, _):
+            raise Refused(f"The forge refused to move the trunk: {refusal(answer, trunk)}")
+        case (_, Fate.STALE | Fate.DENIED, _):
+            return PushOutcome.HEAD_REFUSED
+        case (_, _, Fate.DENIED):
+            raise Refused(f"The forge refused the receipt's ref: {refusal(answer, notes)}")
+        # With every ref a bystander the server lost a race it did not name; leases will tell.
+        case (Fate.BYSTANDER, _, Fate.STALE | Fate.BYSTANDER):
+            raise _NotesMoved
+        case _:
+            return PushOutcome.UNCLEAR
+
+
+def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:
+    lines = "".join(f"update {ref} {sha}\n" for ref, sha in tips.items())
+    with locked(git):
+        git.ask("update-ref", "--stdin", stdin=lines.encode())
+
+
+def keep_candidate(remote: Remote, pull: int, merged: Sha) -> None:
+    """Publish a merged commit where `repro` and statuses find it."""
+    _overwrite(remote, f"+{merged}:{candidate_ref(pull)}")
+
+
+def drop_candidate(remote: Remote, pull: int) -> None:
+    """Remove a published merged commit; one that is not there is no error."""
+    ref = candidate_ref(pull)
+    answer = remote.ask("push", *_OPTIONS, "--end-of-options", remote.url, f":{ref}", limits=PUSH)
+    if answer.code and "remote ref does not exist" not in answer.err:
+        raise _failure(answer, ref)
+
+
+def _overwrite(remote: Remote, refspec: str) -> None:
+    answer = remote.ask("push", *_OPTIONS, "--end-of-options", remote.url, refspec, limits=PUSH)
+    if answer.code:
+        raise _failure(answer, refspec.rpartition(":")[2])
+
+
+def _failure(answer: Answer, ref: str) -> Unavailable | Refused:
+    result = parse(answer).get(ref, UNKNOWN)
+    if result.fate is Fate.DENIED:
+        return Refused(f"The forge refused {ref}: {refusal(answer, result)}")
+    return failure(answer)

@@ -33,6 +33,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.gate import StepResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.markdown import plain
+from mergebot.domain.names import render_path
 from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults
 from mergebot.domain.reasons import Fault, Reason, consequence
 
@@ -132,7 +133,9 @@ def status_document(candidate: Candidate, setting: Setting, place: Place = NOWHE
         "log_url": f"{setting.page(candidate.pr)}/log/{run}" if run else None,
         "claimed": list(candidate.claim.patterns) if isinstance(candidate.claim, Claim) else [],
         "strayed": _paths(evidence.strayed if isinstance(evidence, ScopeEvidence) else ()),
-        "conflicts": _paths(evidence.paths if isinstance(evidence, ConflictEvidence) else ()),
+        "conflicts": [render_path(path) for path in evidence.paths]
+        if isinstance(evidence, ConflictEvidence)
+        else [],
         "attempt": candidate.attempt,
         "failures_left": left,
         "may_requeue": may_requeue(candidate, left),

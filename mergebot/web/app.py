@@ -1,0 +1,49 @@
+"""The web application, made of its parts."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from mergebot.web import api, events, health, hooks, pages
+from mergebot.web.parts import WebParts
+from mergebot.web.problems import HANDLED, on_problem
+from mergebot.web.security import SecurityHeaders
+
+STATIC = Path(__file__).parent / "static"
+
+
+def create_app(parts: WebParts) -> Starlette:
+    """Return the application; it listens for changes while it is served."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        app.state.hub.start()
+        yield
+        app.state.hub.stop()
+
+    routes = [
+        Route("/hooks/github", hooks.github, methods=["POST"]),
+        Route("/healthz", health.healthz),
+        Route("/readyz", health.readyz),
+        Route("/metrics", health.metrics),
+        Mount("/static", StaticFiles(directory=STATIC), name="static"),
+        Route("/api/v1/events", events.of_all),
+        Route("/api/v1" + api.REPO + "/events", events.of_lane),
+        Mount("/api/v1", routes=api.ROUTES),
+        *pages.ROUTES,
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(SecurityHeaders)],
+        exception_handlers=dict.fromkeys((*HANDLED, Exception), on_problem),
+    )
+    app.state.parts = parts
+    app.state.hub = events.Hub(parts.changes)
+    app.state.started_at = parts.clock.now()
+    return app

@@ -69,9 +69,10 @@ Proposal = CheckTrunk | Probe | Prepare | Restart | Land
 
 
 def plan(snapshot: Snapshot) -> tuple[Proposal, ...]:
-    """Return what to do next, in order; nothing while the lane has no usable rules or no tip."""
+    """Return what to do next, in order; nothing while the lane has no gate or no tip."""
     tip = snapshot.tip
-    if snapshot.policy is None or tip is None or snapshot.state.recovering:
+    policy = snapshot.policy
+    if policy is None or not policy.gate.steps or tip is None or snapshot.state.recovering:
         return ()
     if any(isinstance(each.state, Landing) for each in snapshot.candidates):
         return ()

@@ -63,6 +63,8 @@ def spend(candidate: Candidate, reason: Reason) -> Candidate:
 
 def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
     snapshot = decision.snapshot
+    if _stopped_by_red(snapshot, candidate):
+        return _park_red(decision, candidate)
     match candidate.state:
         case Gating(merge, run):
             result = outcome(snapshot.runs.get(run), snapshot.now)
@@ -77,10 +79,6 @@ def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
             return decision.move(candidate, Queued(), "the trunk is green again: gated anew")
         case Parked(until=until) if 0.0 < until <= snapshot.now:
             return decision.move(candidate, Queued(), "waited long enough: tried again")
-        case Queued() | Blocked() | Gating() | Failing() | Verified() if _stopped_by_red(
-            snapshot, candidate
-        ):
-            return _park_red(decision, candidate)
         case _:
             return decision
 
@@ -143,7 +141,9 @@ def _green_again(snapshot: Snapshot, candidate: Candidate) -> bool:
 
 
 def _stopped_by_red(snapshot: Snapshot, candidate: Candidate) -> bool:
-    return isinstance(snapshot.state.health, Red) and candidate.kind is not Kind.REPAIR
+    moving = isinstance(candidate.state, Queued | Blocked | Gating | Failing | Verified)
+    red = isinstance(snapshot.state.health, Red)
+    return red and moving and candidate.kind is not Kind.REPAIR
 
 
 def _park_red(decision: Decision, candidate: Candidate) -> Decision:

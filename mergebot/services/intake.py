@@ -3,6 +3,8 @@
 import structlog
 
 from mergebot.domain.admission import Labelled
+from mergebot.domain.candidate import Ejected, merge_of
+from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.news import (
     CheckNews,
@@ -19,6 +21,7 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.inbox import Delivery
 from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_policy
 from mergebot.services.commanding import answer
+from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import forget, git_of
 from mergebot.services.tick import look
@@ -87,6 +90,9 @@ def _apply(parts: Parts, news: News) -> Lane | None:
     match news:
         case LabelSet():
             _label(parts, lane, news)
+        case PullMoved(number=number, action="closed"):
+            _pull(parts, lane, number)
+            _drop_kept(parts, lane, number)
         case PullMoved(number=number) | ReviewGiven(number=number):
             _pull(parts, lane, number)
         case CommentMade():
@@ -118,6 +124,13 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
         return
     follow(parts, lane, pull)
     bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
+
+
+def _drop_kept(parts: Parts, lane: Lane, number: int) -> None:
+    """Remove the commit that was kept for a failed candidate, now that its PR is closed."""
+    latest = parts.store.latest(lane, number)
+    if latest is not None and isinstance(latest.state, Ejected) and merge_of(latest.state):
+        decide(parts, lane, lambda decision: decision.want(DropCandidate(number)))
 
 
 def _pull(parts: Parts, lane: Lane, number: int) -> None:

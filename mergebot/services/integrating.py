@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from mergebot.domain.candidate import (
     Cancelled,
     Candidate,
+    Ejected,
     Landed,
     Landing,
+    PlainEvidence,
     Queued,
     Verified,
 )
@@ -27,7 +29,7 @@ from mergebot.domain.policy import Method
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
 from mergebot.domain.wording import iso
-from mergebot.ports.errors import Unavailable
+from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
 from mergebot.services.deciding import commit
@@ -144,7 +146,12 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
         return decision
     state = candidate.state
     branch = _branch_to_move(decision.snapshot, candidate)
-    outcome = hands.git.push_landing(_push_of(decision.snapshot, candidate, state, branch))
+    try:
+        outcome = hands.git.push_landing(_push_of(decision.snapshot, candidate, state, branch))
+    except Refused as error:
+        evidence = PlainEvidence(f"the forge refused the push: {error}")
+        ejected = Ejected(Reason.BRANCH_RULES, evidence, decision.snapshot.now)
+        return decision.move(candidate, ejected, evidence.text)
     if outcome is PushOutcome.HEAD_REFUSED:
         pull = hands.parts.forge.pull(decision.snapshot.lane.repo, pr)
         if pull.head != candidate.head or pull.closed:
@@ -205,10 +212,16 @@ def _read_back(hands: Hands, decision: Decision, candidate: Candidate, state: La
 
 
 def _did_not_land(hands: Hands, decision: Decision, candidate: Candidate) -> Decision:
-    """Gate it again on the trunk as it is now."""
+    """Go on from the trunk as it is: gated anew where it moved, else pushed again a little later."""
     lane = decision.snapshot.lane
-    back = decision.move(candidate, Queued(), "the trunk moved before the push: gated anew")
+    state = candidate.state
     tip = hands.git.fetch(lane.trunk, []).trunk
+    if isinstance(state, Landing) and tip == state.merge.base:
+        verified = Verified(state.merge, state.verdict)
+        back = decision.move(candidate, verified, "the push did not go through")
+        commit(hands.parts, back)
+        raise Unavailable("a landing push did not go through", DISAGREE_WAIT_S)
+    back = decision.move(candidate, Queued(), "the trunk moved before the push: gated anew")
     if tip is None or tip == back.snapshot.tip:
         return back
     moved = tip_moved(back, tip, "somebody pushed to the trunk")

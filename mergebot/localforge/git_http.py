@@ -246,12 +246,16 @@ async def _receive(visit: Visit) -> Response:
         chunks = []
         if isinstance(response, StreamingResponse):
             chunks = [bytes(chunk) async for chunk in response.body_iterator]  # type: ignore[arg-type]  # our own body yields bytes only
-        updates = [_update(line) for line in received.read_text("utf-8").splitlines()]
-        await run_in_threadpool(pushes.follow, forge, repo, user, updates)
+        await run_in_threadpool(_follow, visit, received)
     finally:
         forge.tickets.pop(ticket, None)
-        received.unlink(missing_ok=True)
     return Response(b"".join(chunks), response.status_code, dict(response.headers))
+
+
+def _follow(visit: Visit, received: Path) -> None:
+    updates = [_update(line) for line in received.read_text("utf-8").splitlines()]
+    pushes.follow(visit.forge, visit.repo, visit.caller.user or {}, updates)
+    received.unlink(missing_ok=True)
 
 
 def _update(line: str) -> Update:

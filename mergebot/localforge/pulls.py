@@ -223,7 +223,7 @@ def head_repository(place: Place, head: str, head_repo: str | None) -> tuple[Row
     if not owner or owner.lower() == place.repo["owner"].lower():
         return place.repo, branch
     if head_repo:
-        found = repositories.by_name(place.store, *(head_repo.split("/", 1) + [""])[:2])
+        found = repositories.by_name(place.store, *[*head_repo.split("/", 1), ""][:2])
     else:
         found = repositories.by_name(place.store, owner, place.repo["name"]) or _fork_of(
             place, owner

@@ -89,7 +89,8 @@ def allows(held: str, needed: str) -> bool:
 
 def settings(repo: Row) -> Row:
     """Return a repository's settings with the defaults filled in."""
-    return SETTINGS | json.loads(repo["settings"])
+    chosen: Row = json.loads(repo["settings"])
+    return SETTINGS | chosen
 
 
 def check_name(store: Store, owner_id: int, name: str) -> None:

@@ -1,6 +1,6 @@
 """Instants as GitHub writes them: UTC, whole seconds, a final Z."""
 
-import datetime
+import datetime as dt
 import time
 
 
@@ -11,7 +11,7 @@ def now() -> str:
 
 def instant(seconds: float) -> str:
     """Return an instant given in seconds since 1970."""
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    moment = dt.datetime.fromtimestamp(seconds, dt.UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -12,6 +12,7 @@ ROOMS = (
     "hooks",
     "issues",
     "labels",
+    "merges",
     "operator",
     "pulls",
     "pushing",

@@ -1,1 +1,134 @@
-"""To be filled."""
+"""GitHub Apps by JWT: themselves, their installations, and the tokens of these."""
+
+import json
+import time
+from http import HTTPStatus
+from typing import Any
+
+from mergebot.localforge import apps, people, repositories
+from mergebot.localforge.errors import forbidden, not_found, unprocessable
+from mergebot.localforge.routing import Call, Reply, created, endpoint, ok
+from mergebot.localforge.shapes import checks as shapes
+from mergebot.localforge.shapes.people import user
+from mergebot.localforge.shapes.repositories import for_caller
+from mergebot.localforge.store import Row
+from mergebot.localforge.times import instant
+
+TOKEN_SECONDS = 3600
+
+
+def _installation(call: Call, row: Row) -> dict[str, Any]:
+    app = shapes.app(call.forge, row["app_id"])
+    url = f"{call.forge.api}/app/installations/{row['id']}"
+    account = user(call.forge, people.by_id(call.store, row["account_id"]))
+    return {
+        "id": row["id"],
+        "account": account,
+        "access_tokens_url": f"{url}/access_tokens",
+        "repositories_url": f"{call.forge.api}/installation/repositories",
+        "html_url": f"{call.forge.url}/settings/installations/{row['id']}",
+        "app_id": row["app_id"],
+        "app_slug": app["slug"],
+        "target_id": row["account_id"],
+        "target_type": account["type"],
+        "permissions": {"metadata": "read", **app["permissions"]},
+        "events": app["events"],
+        "created_at": row["created_at"],
+        "updated_at": row["created_at"],
+        "single_file_name": None,
+        "repository_selection": "all" if row["repositories"] is None else "selected",
+        "suspended_at": None,
+        "suspended_by": None,
+    }
+
+
+@endpoint("GET", "/app", "app")
+def me(call: Call) -> Reply:
+    """Return the App that the JWT is of."""
+    count = call.store.count(
+        "SELECT count(*) FROM installations WHERE app_id = ?", call.caller.app_id
+    )
+    return ok({**shapes.app(call.forge, call.caller.app_id), "installations_count": count})
+
+
+@endpoint("GET", "/app/installations", "app")
+def installations(call: Call) -> Reply:
+    """List the App's installations."""
+    rows = call.store.all(
+        "SELECT * FROM installations WHERE app_id = ? ORDER BY id", call.caller.app_id
+    )
+    return ok([_installation(call, row) for row in call.page(rows)])
+
+
+def _mine(call: Call) -> Row:
+    row = call.store.one(
+        "SELECT * FROM installations WHERE id = ? AND app_id = ?",
+        *(int(call.params["id"]), call.caller.app_id),
+    )
+    if row is None:
+        raise not_found()
+    return row
+
+
+@endpoint("GET", "/app/installations/{id:int}", "app")
+def installation(call: Call) -> Reply:
+    """Return one of the App's installations."""
+    return ok(_installation(call, _mine(call)))
+
+
+@endpoint("GET", "/repos/{owner}/{repo}/installation", "app")
+def installation_of(call: Call) -> Reply:
+    """Return the App's installation that reaches a repository."""
+    rows = call.store.all(
+        "SELECT * FROM installations WHERE app_id = ? AND account_id = ?",
+        *(call.caller.app_id, call.repo["owner_id"]),
+    )
+    for row in rows:
+        if call.repo["id"] in apps.repositories_of(call.store, row):
+            return ok(_installation(call, row))
+    raise not_found()
+
+
+@endpoint("POST", "/app/installations/{id:int}/access_tokens", "app")
+def access_token(call: Call) -> Reply:
+    """Return a token of an installation, good for one hour."""
+    row, body = _mine(call), call.body
+    app = call.store.one("SELECT * FROM apps WHERE id = ?", row["app_id"]) or {}
+    granted = apps.permissions_for(app, body.get("permissions") or {})
+    if granted is None:
+        raise unprocessable("The permissions requested are not granted to this installation.")
+    scoped = dict(row)
+    wanted = body.get("repository_ids") or []
+    if wanted and not set(wanted) <= apps.repositories_of(call.store, row):
+        raise unprocessable(
+            "There is at least one repository that does not exist or is not accessible to the"
+            " parent installation."
+        )
+    if wanted:
+        scoped["repositories"] = json.dumps(wanted)
+    expires = time.time() + TOKEN_SECONDS
+    token = people.mint_for_installation(call.store, scoped, granted, expires)
+    selection = "selected" if scoped["repositories"] is not None else "all"
+    return created(
+        {
+            "token": token,
+            "expires_at": instant(expires),
+            "permissions": granted,
+            "repository_selection": selection,
+        }
+    )
+
+
+@endpoint("GET", "/installation/repositories", "user")
+def repositories_of(call: Call) -> Reply:
+    """List the repositories that an installation's token reaches."""
+    if call.caller.kind != "installation":
+        raise forbidden("You must authenticate with an installation access token.")
+    ids = sorted(call.caller.repositories or ())
+    rows = [repositories.by_id(call.store, repo_id) for repo_id in ids]
+    present = [row for row in rows if row]
+    shown = [for_caller(call.forge, row, call.caller) for row in call.page(present)]
+    return Reply(
+        HTTPStatus.OK,
+        {"total_count": len(present), "repository_selection": "all", "repositories": shown},
+    )

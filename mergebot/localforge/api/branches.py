@@ -128,6 +128,6 @@ def get(call: Call) -> Reply:
 
 
 @endpoint("GET", "/repos/{owner}/{repo}/rules/branches/{branch:path}", "read")
-def rules_of(call: Call) -> Reply:
+def rules_of(_: Call) -> Reply:
     """List the rules that hold for a branch; protection is shown under its own address."""
     return ok([])

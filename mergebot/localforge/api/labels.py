@@ -82,9 +82,10 @@ def _names(call: Call) -> list[str]:
     if not isinstance(asked, list):
         raise invalid("Label", "labels", "missing_field")
     names = [item.get("name") if isinstance(item, dict) else item for item in asked]
-    if not all(isinstance(name, str) for name in names):
+    texts = [name for name in names if isinstance(name, str)]
+    if len(texts) != len(names):
         raise invalid("Label", "name")
-    return names
+    return texts
 
 
 def _labels(call: Call, issue: Row) -> list[dict[str, Any]]:

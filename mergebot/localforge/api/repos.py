@@ -7,7 +7,7 @@ from typing import Any
 from mergebot.localforge import news, people, repositories
 from mergebot.localforge.errors import forbidden, invalid, not_found
 from mergebot.localforge.git import GitError
-from mergebot.localforge.routing import Call, Reply, created, endpoint, no_content, ok
+from mergebot.localforge.routing import Call, Reply, endpoint, no_content, ok
 from mergebot.localforge.shapes.people import user
 from mergebot.localforge.shapes.repositories import for_caller, permissions, repository
 from mergebot.localforge.store import Row

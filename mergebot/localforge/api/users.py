@@ -1,7 +1,7 @@
 """Users, the caller's own account, the quota, and what the forge says of itself."""
 
 from mergebot.localforge import access, answers, people, repositories
-from mergebot.localforge.errors import custom, not_found
+from mergebot.localforge.errors import custom, forbidden, not_found
 from mergebot.localforge.routing import Call, Reply, created, endpoint, ok
 from mergebot.localforge.shapes.people import profile
 from mergebot.localforge.shapes.repositories import for_caller
@@ -11,7 +11,7 @@ from mergebot.localforge.shapes.repositories import for_caller
 def me(call: Call) -> Reply:
     """Return the caller's own account."""
     if call.caller.kind == "installation":
-        raise access.forbidden("Resource not accessible by integration")
+        raise forbidden("Resource not accessible by integration")
     return ok(profile(call.forge, call.user))
 
 

@@ -1,0 +1,1 @@
+"""Hooks that git starts inside the forge's repositories."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from mergebot.domain.ids import Sha, parse_sha
 
 AUTHOR = "Ada <ada@example.org>"
+GRACE = "Grace <grace@example.org>"
 Content = str | bytes | None
 
 _ENVIRONMENT = {
@@ -17,8 +18,6 @@ _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_COMMITTER_NAME": "Grace",
-    "GIT_COMMITTER_EMAIL": "grace@example.org",
 }
 _EPOCH_S = 1_700_000_000
 
@@ -69,7 +68,7 @@ class Repo:
         """Return the address under which git reaches it by file."""
         return f"file://{self.path}"
 
-    def git(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+    def git(self, *arguments: str, stdin: bytes = b"") -> str:
         """Run git here and return its output without the last newline; fails on any error."""
         done = subprocess.run(
             ["git", *arguments],
@@ -77,7 +76,7 @@ class Repo:
             input=stdin,
             capture_output=True,
             check=False,
-            env=_ENVIRONMENT | dict(env or {}),
+            env=_ENVIRONMENT,
             timeout=60,
         )
         said = done.stderr.decode("utf-8", "replace")
@@ -103,22 +102,25 @@ class Repo:
         *,
         author: str = AUTHOR,
         parents: tuple[str, ...] = (),
+        encoding: str = "",
     ) -> Sha:
         """Commit `files` (None removes one) on the current branch and return the new commit.
 
         `parents`, where given, come after the branch's tip: that makes a merge commit.
         """
-        tip = self.git("for-each-ref", "--format=%(objectname)", self.git("symbolic-ref", "HEAD"))
-        tree = self._tree(tip, files or {})
-        at = f"{_EPOCH_S + 60 * self._count()} +0100"
-        name, _, email = author.removesuffix(">").partition(" <")
-        env = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email}
-        env |= {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        links = [word for p in (tip, *parents) if p for word in ("-p", self.sha(p))]
+        ref = self.git("symbolic-ref", "HEAD")
+        tip = self.git("for-each-ref", "--format=%(objectname)", ref)
         text = message.encode() if isinstance(message, str) else message
-        made = self.git("commit-tree", tree, *links, stdin=text, env=env)
-        self.git("update-ref", "HEAD", made)
-        return parse_sha(made)
+        at = f"{self._tick()} +0100"
+        head = [f"commit {ref}", "mark :1", f"author {author} {at}", f"committer {GRACE} {at}"]
+        head += [f"encoding {encoding}"] if encoding else []
+        body = [f"from {tip}"] if tip else []
+        body += [f"merge {self.sha(parent)}" for parent in parents]
+        stream = _lines(*head) + _data(text) + _lines(*body)
+        stream += b"".join(_change(path, entry) for path, entry in (files or {}).items())
+        stream += b"\nget-mark :1\ndone\n"
+        options = ("--quiet", "--force", "--done", "--date-format=raw")
+        return parse_sha(self.git("fast-import", *options, stdin=stream))
 
     def pull(self, number: int, sha: str) -> None:
         """Let a pull request's head stand at a commit."""
@@ -133,31 +135,35 @@ class Repo:
         listing = self.git("ls-tree", "-r", "-z", "--name-only", name).split("\0")
         return {path: self.git("show", f"{name}:{path}") for path in listing if path}
 
-    def _count(self) -> int:
-        listing = self.git("count-objects", "-v").splitlines()[0]
-        return int(listing.removeprefix("count: "))
+    def _tick(self) -> int:
+        clock = self.path / "test-clock"
+        now = int(clock.read_text()) + 60 if clock.exists() else _EPOCH_S
+        clock.write_text(str(now))
+        return now
 
-    def _tree(self, tip: str, files: Mapping[str, Entry]) -> str:
-        index = {"GIT_INDEX_FILE": str(self.path / "test-index")}
-        self.git("read-tree", *([tip] if tip else ["--empty"]), env=index)
-        rows = "".join(self._row(path, entry) for path, entry in files.items())
-        stdin = rows.encode("utf-8", "surrogateescape")
-        self.git("update-index", "-z", "--index-info", stdin=stdin, env=index)
-        return self.git("write-tree", "--missing-ok", env=index)
 
-    def _row(self, path: str, entry: Entry) -> str:
-        match entry:
-            case None:
-                return f"0 {'0' * 40}\t{path}\0"
-            case Submodule(sha):
-                return f"160000 {sha}\t{path}\0"
-            case Link(target):
-                return f"120000 {self._blob(target.encode())}\t{path}\0"
-            case Executable(content):
-                return f"100755 {self._blob(content.encode())}\t{path}\0"
-            case str() | bytes():
-                raw = entry.encode() if isinstance(entry, str) else entry
-                return f"100644 {self._blob(raw)}\t{path}\0"
+def _lines(*lines: str) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
 
-    def _blob(self, content: bytes) -> str:
-        return self.git("hash-object", "-w", "--stdin", stdin=content)
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(content), content)
+
+
+def _change(path: str, entry: Entry) -> bytes:
+    raw = path.encode("utf-8", "surrogateescape")
+    escaped = raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    name = b'"' + escaped + b'"\n'
+    match entry:
+        case None:
+            return b"D " + name
+        case Submodule(sha):
+            return f"M 160000 {sha} ".encode() + name
+        case Link(target):
+            return b"M 120000 inline " + name + _data(target.encode())
+        case Executable(content):
+            return b"M 100755 inline " + name + _data(content.encode())
+        case str():
+            return b"M 100644 inline " + name + _data(entry.encode())
+        case bytes():
+            return b"M 100644 inline " + name + _data(entry)

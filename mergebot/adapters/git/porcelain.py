@@ -1,7 +1,7 @@
 """What `git push --porcelain` says became of each ref, and what that means for a landing."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -59,9 +59,11 @@ def _result(flag: str, summary: str) -> RefResult:
 
 
 def refusal(answer: Answer, result: RefResult) -> str:
-    """Return the server's sentence about a ref that it denied, and its own reason beside it."""
-    said = [
-        line for line in answer.err.splitlines() if line.startswith("remote:") and line[7:].strip()
-    ]
-    errors = [line for line in said if "error" in line.casefold()] or said
-    return f"{one_line(errors[0])} ({result.why})" if errors else result.why
+    """Return what the server said about a push that it denied, and its word for the ref."""
+    said = (line.removeprefix("remote:").strip() for line in _remote_lines(answer.err))
+    text = " ".join(line.removeprefix("error: ") for line in said if line)
+    return f"{one_line(text)} ({result.why})" if text else result.why
+
+
+def _remote_lines(text: str) -> Sequence[str]:
+    return [line for line in text.splitlines() if line.startswith("remote:")]

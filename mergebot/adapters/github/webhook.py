@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mergebot.adapters.github.paths import REPOSITORY_NAME
 from mergebot.domain.ids import Actor, Sha, parse_sha
 from mergebot.domain.limits import WEBHOOK_DEPTH_MAX
 from mergebot.domain.news import (
@@ -27,10 +28,6 @@ from mergebot.domain.news import (
     RepositoryChanged,
     ReviewGiven,
     TrunkPushed,
-)
-
-REPOSITORY_NAME = re.compile(
-    r"(?!\.{1,2}/)[A-Za-z0-9._-]{1,100}/(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,100}"
 )
 
 _ID_MAX = 2**63

@@ -1,0 +1,241 @@
+"""The port `Forge`, kept by GitHub and by everything that speaks its REST API.
+
+What limits the bot is GitHub's quota, so each method asks for the least: list items are read as
+they come, nothing is looked up before a write, and the bot's own account is learnt once. Labels
+are only ever touched on a pull request, never in the repository.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from mergebot.adapters.github import values
+from mergebot.adapters.github.auth import TokenCredentials
+from mergebot.adapters.github.checks import CheckRuns, Statuses
+from mergebot.adapters.github.client import Client, Credentials, Server
+from mergebot.adapters.github.errors import Ask, BadToken, Unclear
+from mergebot.adapters.github.paths import at
+from mergebot.domain.ids import Actor
+from mergebot.ports.errors import Missing, Refused
+from mergebot.ports.forge import (
+    CheckReport,
+    Comment,
+    LabelEvent,
+    Permission,
+    PullRequest,
+    Repository,
+)
+
+_TOKEN = re.compile(r"[!-~]{1,4096}")
+_VERDICTS = {"APPROVED", "CHANGES_REQUESTED", "DISMISSED"}
+
+
+class BotCredentials(Credentials, Protocol):
+    """Credentials that also say which account they stand for."""
+
+    @property
+    def is_app(self) -> bool:
+        """Whether they are an App's, which alone may write check runs."""
+        ...
+
+    def account_path(self) -> str:
+        """Return where the API describes the bot's own account."""
+        ...
+
+
+class GithubForge:
+    """A forge seen as one account; safe to share between threads."""
+
+    def __init__(self, server: Server, credentials: BotCredentials) -> None:
+        self._server = server
+        self._credentials = credentials
+        self._client = Client(server, credentials)
+        self._reporter = (CheckRuns if credentials.is_app else Statuses)(self._client)
+        self._me: Actor | None = None
+        self._doubtful: set[str] = set()
+
+    @property
+    def requests(self) -> Mapping[str, int]:
+        """How many requests were sent so far, by method."""
+        return self._client.requests
+
+    def git_token(self, repo: str) -> str:
+        """Return what git offers as the password of `x-access-token` for `repo`."""
+        return self._credentials.token(repo)
+
+    def me(self) -> Actor:
+        """Return the bot's own account; it is asked for once."""
+        if self._me is None:
+            ask = Ask("GET", self._credentials.account_path(), "learn who the bot is")
+            with values.reading(ask):
+                self._me = values.actor(self._client.send(ask))
+        return self._me
+
+    def caller(self, token: str) -> Actor:
+        """Return whose token this is; raises Refused for an invalid one."""
+        if not _TOKEN.fullmatch(token):
+            raise Refused("that is no token of the forge: it must be one word of plain ASCII.")
+        ask = Ask("GET", "/user", "find out whose token this is")
+        try:
+            with values.reading(ask):
+                return values.actor(Client(self._server, TokenCredentials(token)).send(ask))
+        except BadToken as error:
+            raise Refused(str(error)) from error
+
+    def repository(self, name: str) -> Repository:
+        """Return the repository called `name`, under its present name; raises Missing."""
+        ask = Ask("GET", at(name), f"read the repository {name}", name)
+        with values.reading(ask):
+            return values.repository(self._client.send(ask))
+
+    def pull(self, repo: str, number: int) -> PullRequest:
+        """Return one pull request, fresh; raises Missing."""
+        ask = Ask("GET", at(repo, "pulls", number), f"read {repo}#{number}", repo)
+        with values.reading(ask):
+            return values.pull(self._client.send(ask))
+
+    def open_pulls(self, repo: str) -> Sequence[PullRequest]:
+        """Return every open pull request by number, a hundred for each request."""
+        query = {"state": "open", "sort": "created", "direction": "asc"}
+        ask = Ask("GET", at(repo, "pulls"), f"list the pull requests of {repo}", repo, query)
+        with values.reading(ask):
+            found = {pull.number: pull for pull in map(values.pull, self._client.pages(ask))}
+        return [pull for _, pull in sorted(found.items()) if not pull.closed]
+
+    def permission(self, repo: str, actor: Actor) -> Permission:
+        """Return what `actor` may do, checked by numeric id: a reused login gives NONE."""
+        path = at(repo, "collaborators", actor.login, "permission")
+        ask = Ask("GET", path, f"read what {actor.login} may do in {repo}", repo)
+        try:
+            with values.reading(ask):
+                return values.permission(self._client.send(ask), actor)
+        except Missing:
+            return Permission.NONE
+
+    def label_events(self, repo: str, number: int) -> Sequence[LabelEvent]:
+        """Return who set which label when, oldest first."""
+        path = at(repo, "issues", number, "events")
+        ask = Ask("GET", path, f"read the events of {repo}#{number}", repo)
+        with values.reading(ask):
+            events = [each for each in self._client.pages(ask) if each["event"] == "labeled"]
+            return sorted(map(values.label_event, events), key=lambda event: event.id)
+
+    def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
+        """Return when the PR's head branch last moved, from the activity of its repository.
+
+        None where the forge has no such route, or lets us not see it.
+        """
+        if not pull.head_repo:
+            return None
+        ref = f"refs/heads/{pull.head_branch}"
+        query: dict[str, str | int] = {"ref": ref, "direction": "desc", "per_page": 1}
+        aim = f"read when the branch of {repo}#{pull.number} moved"
+        # On behalf of `repo`: an App need not be installed on the fork to read what is public.
+        ask = Ask("GET", at(pull.head_repo, "activity"), aim, repo, query)
+        try:
+            with values.reading(ask):
+                moves = [each for each in self._client.send(ask) if each["ref"] == ref]
+                return values.seconds(moves[0]["timestamp"]) if moves else None
+        except Refused:
+            return None
+
+    def approvals(self, repo: str, number: int) -> int:
+        """Return how many people approve the PR's present head and were not dismissed since.
+
+        The last verdict of each person counts, and only of those who may write.
+        """
+        pull = self.pull(repo, number)
+        path = at(repo, "pulls", number, "reviews")
+        ask = Ask("GET", path, f"read the reviews of {repo}#{number}", repo)
+        verdicts: dict[Actor, bool] = {}
+        with values.reading(ask):
+            for review in self._client.pages(ask):
+                if review["state"] in _VERDICTS:
+                    approves = review["state"] == "APPROVED" and review["commit_id"] == pull.head
+                    verdicts[values.actor(review["user"])] = approves
+        approving = [who for who, approves in verdicts.items() if approves and who != pull.author]
+        return sum(self.permission(repo, who) >= Permission.WRITE for who in approving)
+
+    def comments(self, repo: str, number: int) -> Sequence[Comment]:
+        """Return the PR's comments, oldest first."""
+        path = at(repo, "issues", number, "comments")
+        ask = Ask("GET", path, f"read the comments on {repo}#{number}", repo)
+        with values.reading(ask):
+            return sorted(map(values.comment, self._client.pages(ask)), key=lambda each: each.id)
+
+    def add_comment(self, repo: str, number: int, body: str) -> int:
+        """Write a comment and return its id.
+
+        After an answer that was lost the comments are read back, now or at the next try: a text
+        that the bot wrote there already is never written twice.
+        """
+        ask = Ask(
+            "POST",
+            at(repo, "issues", number, "comments"),
+            f"comment on {repo}#{number}",
+            repo,
+            body={"body": body},
+        )
+        name = hashlib.sha256(f"{repo}#{number}\n{body}".encode("utf-8", "replace")).hexdigest()
+        if name in self._doubtful and (found := self._own_comment(repo, number, body)):
+            self._doubtful.discard(name)
+            return found
+        try:
+            with values.reading(ask):
+                made = values.comment(self._client.send(ask)).id
+        except Unclear:
+            self._doubtful.add(name)
+            found = self._own_comment(repo, number, body)
+            if not found:
+                raise
+            made = found
+        self._doubtful.discard(name)
+        return made
+
+    def _own_comment(self, repo: str, number: int, body: str) -> int:
+        """Return the id of the bot's newest comment with this text, 0 where there is none."""
+        me, sought = self.me(), _as_kept(body)
+        fitting = [
+            each.id
+            for each in self.comments(repo, number)
+            if each.author.id == me.id and _as_kept(each.body) == sought
+        ]
+        return max(fitting, default=0)
+
+    def edit_comment(self, repo: str, comment_id: int, body: str) -> None:
+        """Replace a comment's text; raises Missing when it was deleted."""
+        path = at(repo, "issues", "comments", comment_id)
+        self._client.send(
+            Ask("PATCH", path, f"edit a comment in {repo}", repo, body={"body": body})
+        )
+
+    def react(self, repo: str, comment_id: int, content: str) -> None:
+        """Answer a comment with a reaction; a second one of a kind is the first."""
+        path = at(repo, "issues", "comments", comment_id, "reactions")
+        aim = f"react to a comment in {repo}"
+        self._client.send(Ask("POST", path, aim, repo, body={"content": content}))
+
+    def add_label(self, repo: str, number: int, label: str) -> None:
+        """Put a label on a PR."""
+        path = at(repo, "issues", number, "labels")
+        aim = f"put the label {label} on {repo}#{number}"
+        self._client.send(Ask("POST", path, aim, repo, body={"labels": [label]}))
+
+    def remove_label(self, repo: str, number: int, label: str) -> None:
+        """Take a label off a PR; one that is not there is no error."""
+        path = at(repo, "issues", number, "labels", label)
+        aim = f"take the label {label} off {repo}#{number}"
+        try:
+            self._client.send(Ask("DELETE", path, aim, repo))
+        except Missing:
+            return
+
+    def report(self, repo: str, check: CheckReport) -> None:
+        """Show the check `mergebot` on a commit: as a check run for an App, else as a status."""
+        self._reporter.report(repo, check)
+
+
+def _as_kept(body: str) -> str:
+    """Return a comment's text as it can be compared: the forge may change line ends and edges."""
+    return body.replace("\r\n", "\n").strip()

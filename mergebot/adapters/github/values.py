@@ -1,0 +1,168 @@
+"""The forge's JSON as the port's values, and our reports as the forge's JSON.
+
+Every reader takes the least it needs and raises KeyError, TypeError or ValueError where that is
+missing or odd; `reading` turns these into one Unavailable, because an answer that nobody
+understands says nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from mergebot.adapters.github.errors import Ask, odd_answer
+from mergebot.domain.ids import Actor, parse_sha
+from mergebot.ports.forge import (
+    CheckReport,
+    CheckState,
+    Comment,
+    LabelEvent,
+    Permission,
+    PullRequest,
+    Repository,
+)
+
+CHECK = "mergebot"
+TITLE_CHARS_MAX = 140
+SUMMARY_CHARS_MAX = 65_000
+
+_GHOST = Actor(0, "ghost")
+_ROLES = {
+    "read": Permission.READ,
+    "triage": Permission.TRIAGE,
+    "write": Permission.WRITE,
+    "maintain": Permission.MAINTAIN,
+    "admin": Permission.ADMIN,
+}
+# No neutral here passes for a success: GitHub lets a "neutral" check satisfy a required one.
+_STATUS = {
+    CheckState.PENDING: "pending",
+    CheckState.SUCCESS: "success",
+    CheckState.FAILURE: "failure",
+    CheckState.NEUTRAL: "pending",
+}
+_CONCLUSION = {
+    CheckState.SUCCESS: "success",
+    CheckState.FAILURE: "failure",
+    CheckState.NEUTRAL: "cancelled",
+}
+
+
+@contextmanager
+def reading(ask: Ask) -> Iterator[None]:
+    """Turn what goes wrong while reading the answer to `ask` into Unavailable."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise odd_answer(ask) from error
+
+
+def actor(data: Mapping[str, Any] | None) -> Actor:
+    """Return an account; one that is gone is the ghost, whose id 0 may do nothing."""
+    if not data:
+        return _GHOST
+    return Actor(_whole(data["id"]), _text(data["login"]))
+
+
+def repository(data: Mapping[str, Any]) -> Repository:
+    """Return a repository."""
+    return Repository(
+        id=_whole(data["id"]),
+        full_name=_text(data["full_name"]),
+        default_branch=_text(data["default_branch"]),
+        clone_url=_text(data["clone_url"]),
+        private=data.get("private") is not False,
+        archived=data.get("archived") is True,
+    )
+
+
+def pull(data: Mapping[str, Any]) -> PullRequest:
+    """Return a pull request, from its own answer or from an item of a listing."""
+    head = data["head"]
+    merged = data.get("merged") is True or data.get("merged_at") is not None
+    return PullRequest(
+        number=_whole(data["number"]),
+        title=_text(data["title"]),
+        body=_text(data.get("body") or ""),
+        author=actor(data["user"]),
+        head=parse_sha(head["sha"]),
+        head_branch=_text(head["ref"]),
+        head_repo=_text(head["repo"]["full_name"]) if head.get("repo") else "",
+        base=_text(data["base"]["ref"]),
+        labels=tuple(_text(each["name"]) for each in data["labels"]),
+        closed=data["state"] != "open",
+        merged=merged,
+        draft=data.get("draft") is True,
+        created_at=seconds(data["created_at"]),
+        url=_text(data["html_url"]),
+    )
+
+
+def label_event(data: Mapping[str, Any]) -> LabelEvent:
+    """Return a `labeled` event of an issue."""
+    return LabelEvent(
+        id=_whole(data["id"]),
+        label=_text(data["label"]["name"]),
+        actor=actor(data["actor"]),
+        at=seconds(data["created_at"]),
+    )
+
+
+def comment(data: Mapping[str, Any]) -> Comment:
+    """Return a comment."""
+    return Comment(_whole(data["id"]), actor(data["user"]), _text(data.get("body") or ""))
+
+
+def permission(data: Mapping[str, Any], who: Actor) -> Permission:
+    """Return what `who` may do; NONE when the login belongs to somebody else by now.
+
+    `role_name` is the finer word; a role that an organisation made up falls back on the coarse one.
+    """
+    user = data.get("user")
+    if not user or user["id"] != who.id:
+        return Permission.NONE
+    coarse = _ROLES.get(data["permission"], Permission.NONE)
+    return _ROLES.get(data.get("role_name") or "", coarse)
+
+
+def status(report: CheckReport) -> dict[str, str]:
+    """Return a report as the body of a commit status."""
+    body = {"context": CHECK, "state": _STATUS[report.state], "description": _title(report)}
+    return body | ({"target_url": report.url} if report.url else {})
+
+
+def check_run(report: CheckReport) -> dict[str, Any]:
+    """Return a report as the body of a check run."""
+    summary = report.summary[:SUMMARY_CHARS_MAX]
+    body: dict[str, Any] = {
+        "name": CHECK,
+        "head_sha": report.sha,
+        "status": "in_progress",
+        "output": {"title": _title(report), "summary": summary},
+    }
+    if report.state is not CheckState.PENDING:
+        body |= {"status": "completed", "conclusion": _CONCLUSION[report.state]}
+    return body | ({"details_url": report.url} if report.url else {})
+
+
+def seconds(text: str) -> float:
+    """Return an instant as Unix seconds."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def _title(report: CheckReport) -> str:
+    title = " ".join(report.title.split())
+    cut = f"{title[: TITLE_CHARS_MAX - 1]}…"
+    return title if len(title) <= TITLE_CHARS_MAX else cut
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"a whole number, not {type(value).__name__}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text, not {type(value).__name__}")
+    return value.encode("utf-8", "replace").decode()

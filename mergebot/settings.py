@@ -7,11 +7,12 @@ secret holds is never shown.
 
 import os
 import re
+import secrets
 from collections.abc import Iterator
 from enum import Flag, auto
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -150,13 +151,11 @@ class Settings(BaseSettings):
 
     @property
     def redis(self) -> str:
-        """Return the address of Redis: the given one, else the embedded server's socket."""
-        return self.redis_url or f"unix://{self.socket}"
-
-    @property
-    def socket(self) -> Path:
-        """Return the socket of the embedded server."""
-        return self.home / "valkey" / "valkey.sock"
+        """Return the address of Redis: the given one, else that of the embedded server, or ""."""
+        noted = self.home / "valkey" / "socket"
+        if self.redis_url or not noted.is_file():
+            return self.redis_url
+        return f"unix://{quote(noted.read_text())}"
 
 
 def load(need: Need = Need.NOTHING) -> Settings:
@@ -202,7 +201,7 @@ def _conflicts(settings: Settings, need: Need) -> Iterator[str]:
             "MERGEBOT_WEBHOOK_SECRET is not set; without it anybody could send events. Use the one"
             " that the webhook was given."
         )
-    if Need.REDIS in need and not settings.redis_url and not settings.socket.exists():
+    if Need.REDIS in need and not settings.redis:
         yield (
             "MERGEBOT_REDIS_URL is not set, and no `mergebot up` runs its own server under"
             f" {settings.home}; set it to the Redis that all parts share."
@@ -225,3 +224,34 @@ def _credentials(settings: Settings) -> Iterator[str]:
             "MERGEBOT_GITHUB_TOKEN is not set; give a token, or an App by MERGEBOT_GITHUB_APP_ID"
             " and MERGEBOT_GITHUB_APP_KEY_FILE."
         )
+
+
+def admin_token(settings: Settings) -> str:
+    """Return the token that opens everything: the given one, else one that is made once.
+
+    The made one lies in HOME/admin-token, for this user's eyes only.
+    """
+    return kept_admin_token(settings) or _make_token(settings.home / "admin-token")
+
+
+def kept_admin_token(settings: Settings) -> str:
+    """Return the given or the kept admin token, "" where there is none yet."""
+    given = settings.admin_token.get_secret_value()
+    path = settings.home / "admin-token"
+    return given or (path.read_text("utf-8").strip() if path.is_file() else "")
+
+
+def _make_token(path: Path) -> str:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    token = secrets.token_hex(24)
+    written = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
+    with os.fdopen(os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"{token}\n")
+    try:
+        # Linking fails where another process was first; then its token is everybody's.
+        path.hardlink_to(written)
+    except FileExistsError:
+        return path.read_text("utf-8").strip()
+    finally:
+        written.unlink()
+    return token

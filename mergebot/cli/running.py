@@ -1,0 +1,120 @@
+"""`mergebot up`, `web`, `worker`, `reconciler`: the parts that run until they are stopped."""
+
+import http.client
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import click
+
+from mergebot.cli.supervisor import CannotStart, Part, Supervisor
+from mergebot.settings import Need, Settings, admin_token, load
+
+DRAIN_S = 20.0
+"""How long a stopping worker may finish its gates; what is cut off is gated again."""
+
+READY_S = 60.0
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
+def up(*, as_json: bool) -> None:
+    """Run web, workers and reconciler; with a Redis of their own unless MERGEBOT_REDIS_URL."""
+    from mergebot.wiring.redis import check_redis, embedded  # noqa: PLC0415  # slow to import
+
+    settings = load(Need.FORGE | Need.WEBHOOKS)
+    settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with nullcontext() if settings.redis_url else embedded(settings.home):
+        check_redis(settings)
+        admin_token(settings)
+        with _supervised([_part("web"), _part("reconciler"), *_pools()]) as supervisor:
+            if supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
+                _say_ready(settings, as_json=as_json)
+                supervisor.run()
+            click.echo("Stopping; running gates may finish (Ctrl-C again: at once).", err=True)
+
+
+@click.command()
+def web() -> None:
+    """Run the pages, the API and the receiver of webhooks."""
+    from mergebot.cli.serving import serve  # noqa: PLC0415  # slow to import
+
+    serve(load(Need.FORGE | Need.WEBHOOKS | Need.REDIS))
+
+
+@click.command()
+@click.option("--slots", type=click.IntRange(1, 256), help="Gates at once [MERGEBOT_WORKERS].")
+@click.option("--pool", type=click.Choice(["gate", "hands"]), help="Run only this half of it.")
+def worker(slots: int | None, pool: str | None) -> int:
+    """Run gates (the pool `gate`), decisions and notices (the pool `hands`)."""
+    settings = load(Need.FORGE | Need.REDIS)
+    if slots is not None:
+        settings = settings.model_copy(update={"workers": slots})
+    if pool is not None:
+        from mergebot.worker.process import Pool, run_worker  # noqa: PLC0415  # slow to import
+
+        return run_worker(settings, Pool(pool))
+    with _supervised(_pools(settings.workers)) as supervisor:
+        supervisor.run()
+    return 0
+
+
+@click.command()
+def reconciler() -> None:
+    """Compare queue, forge and git, again and again, and repair what differs."""
+    from mergebot.worker.reconciler import run_reconciler  # noqa: PLC0415  # slow to import
+
+    run_reconciler(load(Need.FORGE | Need.REDIS))
+
+
+def _part(*arguments: str, rank: int = 0, stop_within_s: float = 10.0) -> Part:
+    command = (sys.executable, "-m", "mergebot", *arguments)
+    return Part("-".join(arguments[:1]), command, rank=rank, stop_within_s=stop_within_s)
+
+
+def _pools(slots: int | None = None) -> list[Part]:
+    size = ["--slots", str(slots)] if slots else []
+    own = (sys.executable, "-m", "mergebot", "worker", *size, "--pool")
+    return [
+        Part("worker (gate)", (*own, "gate"), rank=1, stop_within_s=DRAIN_S),
+        Part("worker (hands)", (*own, "hands"), rank=1, stop_within_s=DRAIN_S),
+    ]
+
+
+@contextmanager
+def _supervised(parts: Iterable[Part]) -> Iterator[Supervisor]:
+    try:
+        with Supervisor(lambda text: click.echo(f"mergebot: {text}", err=True)) as supervisor:
+            for part in parts:
+                supervisor.start(part)
+            yield supervisor
+    except CannotStart as error:
+        raise click.ClickException(f"{error} What it said is above.") from None
+
+
+def _answers(settings: Settings) -> bool:
+    parts = urlsplit(settings.address)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _say_ready(settings: Settings, *, as_json: bool) -> None:
+    about = {
+        "pages": settings.pages,
+        "api": f"{settings.pages}/api/v1",
+        "webhooks": f"{settings.pages}/hooks/github",
+        "home": str(settings.home),
+        "repos": list(settings.repos),
+    }
+    text = f"mergebot is up: {about['pages']}  (webhooks go to {about['webhooks']})"
+    click.echo(json.dumps(about) if as_json else text)
+    sys.stdout.flush()

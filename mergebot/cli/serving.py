@@ -1,0 +1,59 @@
+"""Serving the web door: its parts from the wiring, uvicorn around it."""
+
+import uvicorn
+
+from mergebot.settings import Settings, admin_token
+from mergebot.web.app import create_app
+from mergebot.web.parts import WebParts, WebSettings
+from mergebot.wiring.desk import reception, start_logging
+
+GRACE_S = 3
+"""How long open answers, such as live pages, may take to end."""
+
+
+def serve(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    start_logging(settings)
+    uvicorn.run(
+        create_app(web_parts(settings)),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+def web_parts(settings: Settings) -> WebParts:
+    """Return what the pages, the API and the receiver work with."""
+    made = reception(settings)
+    parts = made.desk.parts
+    return WebParts(
+        store=parts.store,
+        runs=parts.runs,
+        logs=parts.logs,
+        inbox=parts.inbox,
+        doorbell=parts.doorbell,
+        clock=parts.clock,
+        forge=parts.forge,
+        operator=made.operator,
+        pages=made.pages,
+        changes=made.changes,
+        verify=made.verify,
+        private=made.private,
+        reconciled_at=made.desk.pulse.last,
+        settings=WebSettings(
+            public_url=settings.pages,
+            forge_url=forge_pages(settings.github_url),
+            admin_token=admin_token(settings),
+            reconcile_s=settings.reconcile_seconds,
+        ),
+    )
+
+
+def forge_pages(api: str) -> str:
+    """Return where people read what the API at `api` serves to programs."""
+    if api == "https://api.github.com":
+        return "https://github.com"
+    return api.removesuffix("/api/v3")

@@ -1,0 +1,196 @@
+"""What a process works with: every port with its adapter behind it.
+
+Doors ask for what they need (`desk` for workers and the reconciler, `reception` for the web) and
+know nothing of Redis, GitHub, git or the sandbox. Nothing is contacted while it is put together.
+"""
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from redis import Redis
+
+from mergebot.adapters.caches import DirectoryCaches
+from mergebot.adapters.celery_app import make_app
+from mergebot.adapters.celery_bell import CeleryBell
+from mergebot.adapters.clock import RandomTokens, SystemClock
+from mergebot.adapters.git.mirrors import GitMirrors
+from mergebot.adapters.github import webhook
+from mergebot.adapters.github.auth import AppCredentials, TokenCredentials
+from mergebot.adapters.github.client import Server
+from mergebot.adapters.github.forge import BotCredentials, GithubForge
+from mergebot.adapters.jinja import HtmlPages, MarkdownLetters
+from mergebot.adapters.policy_toml import TomlRules
+from mergebot.adapters.pulse import RedisPulse
+from mergebot.adapters.redact import Redactor
+from mergebot.adapters.redis.connect import connect
+from mergebot.adapters.redis.events import RedisEvents
+from mergebot.adapters.redis.inbox import RedisInbox
+from mergebot.adapters.redis.leases import RedisLeases
+from mergebot.adapters.redis.logs import RedisLogs
+from mergebot.adapters.redis.runs import RedisRuns
+from mergebot.adapters.redis.store import RedisStore
+from mergebot.adapters.sandbox.bubblewrap import Bubblewrap
+from mergebot.adapters.sandbox.plain import Plain
+from mergebot.adapters.workspaces import DirectoryWorkspaces
+from mergebot.domain.ids import Lane
+from mergebot.domain.pulls import Repository
+from mergebot.observability import configure_service
+from mergebot.ports.changes import Changes
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.git import Git
+from mergebot.ports.letters import Letters
+from mergebot.ports.operator import Operator
+from mergebot.ports.sandbox import Sandbox, Workspaces
+from mergebot.services.gatekeeper import Gatekeeper
+from mergebot.services.operating import Operating
+from mergebot.services.parts import Parts
+from mergebot.services.repositories import repository_of
+from mergebot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What one process works with: the ports, and the bell it answers."""
+
+    parts: Parts
+    bell: CeleryBell
+    pulse: RedisPulse
+    gatekeeper: Gatekeeper
+    workspaces: Workspaces
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """What the web door works with beyond the ports of its desk."""
+
+    desk: Desk
+    operator: Operator
+    pages: Letters
+    changes: Changes
+    verify: Callable[[bytes, str], bool]
+    private: Callable[[Lane], bool]
+
+
+def worker_name() -> str:
+    """Return what this process is called on pages and in receipts."""
+    return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def redactor_for(settings: Settings) -> Redactor:
+    """Return a redactor that knows every secret of the settings."""
+    redactor = Redactor()
+    secrets = [settings.github_token, settings.admin_token]
+    for secret in (*(each.get_secret_value() for each in secrets), *settings.webhook_secrets):
+        redactor.add(secret)
+    return redactor
+
+
+def start_logging(settings: Settings) -> None:
+    """Log JSON lines, every secret of the settings hidden."""
+    configure_service(redactor_for(settings).text)
+
+
+def check_sandbox(settings: Settings) -> str:
+    """Return "" when gates can run here, else one sentence that says what to do."""
+    return _sandbox(settings).check()
+
+
+def desk(settings: Settings) -> Desk:
+    """Put together what a worker or the reconciler works with; raises Refused."""
+    redactor = redactor_for(settings)
+    client = connect(settings.redis)
+    bell = CeleryBell(make_app(settings.redis), client)
+    parts = _parts(settings, client, bell, redactor)
+    workspaces = DirectoryWorkspaces(settings.home / "gates")
+    gatekeeper = Gatekeeper(
+        runs=parts.runs,
+        logs=parts.logs,
+        sandbox=_sandbox(settings),
+        workspaces=workspaces,
+        caches=DirectoryCaches(settings.home / "caches"),
+        clock=parts.clock,
+        redact=redactor.data,
+        worker=worker_name(),
+    )
+    return Desk(parts, bell, RedisPulse(client), gatekeeper, workspaces)
+
+
+def reception(settings: Settings) -> Reception:
+    """Put together what the web door works with; raises Refused."""
+    made = desk(settings)
+    parts = made.parts
+    return Reception(
+        desk=made,
+        operator=Operating(parts),
+        pages=HtmlPages(),
+        changes=RedisEvents(connect(settings.redis)),
+        verify=partial(_signed, settings.webhook_secrets),
+        private=partial(_private, parts),
+    )
+
+
+def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redactor) -> Parts:
+    clock = SystemClock()
+    server = Server(redactor, settings.github_url)
+    credentials = _credentials(settings, server)
+    return Parts(
+        clock=clock,
+        tokens=RandomTokens(),
+        forge=GithubForge(server, credentials),
+        mirrors=_Mirrors(settings.home / "mirrors", credentials),
+        store=RedisStore(client, clock),
+        runs=RedisRuns(client),
+        logs=RedisLogs(client),
+        inbox=RedisInbox(client),
+        leases=RedisLeases(client, clock),
+        doorbell=bell,
+        letters=MarkdownLetters(),
+        rules=TomlRules(),
+        read_news=webhook.parse,
+        public_url=settings.pages,
+        handle=settings.handle,
+    )
+
+
+def _credentials(settings: Settings, server: Server) -> BotCredentials:
+    app, key = settings.github_app_id, settings.github_app_key_file
+    if app is None or key is None:
+        return TokenCredentials(settings.github_token.get_secret_value())
+    try:
+        return AppCredentials(server, app_id=str(app), key_file=key)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Mirrors:
+    """The mirrors of this host; each offers the forge the token that is good for its repository."""
+
+    root: Path
+    credentials: BotCredentials
+
+    def of(self, repository: Repository) -> Git:
+        """Return the repository's git; the same mirror each time."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        token = partial(self.credentials.token, repository.full_name)
+        return GitMirrors(self.root, token).of(repository)
+
+
+def _sandbox(settings: Settings) -> Sandbox:
+    return Bubblewrap() if settings.sandbox == "bubblewrap" else Plain()
+
+
+def _signed(secrets: tuple[str, ...], body: bytes, signature: str) -> bool:
+    return webhook.verify(body, signature, secrets)
+
+
+def _private(parts: Parts, lane: Lane) -> bool:
+    """Tell whether a repository is private; one that nobody can tell about counts as private."""
+    try:
+        return repository_of(parts, lane.repo).private
+    except (Unavailable, Refused):
+        return True

@@ -1,0 +1,35 @@
+"""Redis alone: the embedded server, whether a given one is fit, and the list of workers."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from mergebot.adapters.clock import SystemClock
+from mergebot.adapters.redis.connect import check_server, connect
+from mergebot.adapters.redis.embedded import EmbeddedValkey
+from mergebot.adapters.redis.runs import RedisRuns
+from mergebot.settings import Settings
+
+
+def embedded(home: Path) -> AbstractContextManager[object]:
+    """Return a server of this process's own, which runs inside a `with`; raises Refused."""
+    return EmbeddedValkey(home)
+
+
+def check_redis(settings: Settings) -> None:
+    """Raise Refused, or Unavailable, where the Redis of the settings cannot hold a queue."""
+    client = connect(settings.redis)
+    try:
+        check_server(client)
+    finally:
+        client.close()
+
+
+def announcer(settings: Settings) -> Callable[[str, int], None]:
+    """Return what tells the planner that a worker has so many slots; it raises Unavailable."""
+    runs, clock = RedisRuns(connect(settings.redis)), SystemClock()
+
+    def announce(worker: str, slots: int) -> None:
+        runs.announce(worker, slots, clock.now())
+
+    return announce

@@ -1,0 +1,1 @@
+"""The workers: Celery processes that answer the doorbell."""

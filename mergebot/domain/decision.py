@@ -5,9 +5,10 @@ Rules take a decision and return a richer one. Nothing happens until it is commi
 
 from dataclasses import dataclass, replace
 
-from mergebot.domain.candidate import Candidate, State, run_of
-from mergebot.domain.effects import DropCandidate, Effect, PublishNotice, RemoveLabel
+from mergebot.domain.candidate import Candidate, Kind, State, Verified, run_of
+from mergebot.domain.effects import Effect, PublishNotice, RemoveLabel
 from mergebot.domain.lane import RunOrder, Snapshot
+from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
 
@@ -79,14 +80,12 @@ class Decision:
 
 
 def _notices(candidate: Candidate, snapshot: Snapshot) -> tuple[Effect, ...]:
+    """Return what a move asks for; a state that lasts a moment is not worth a comment."""
+    if isinstance(candidate.state, Verified):
+        return ()
     notice = PublishNotice(candidate.pr, candidate.attempt)
     if candidate.open:
         return (notice,)
-    policy = snapshot.policy
-    labels = (policy.queue.label, policy.queue.fix_label) if policy else ()
-    return (notice, *(RemoveLabel(candidate.pr, label) for label in labels))
-
-
-def drop_kept(decision: Decision, pr: int) -> Decision:
-    """Remove the kept merged commit of a PR that closed."""
-    return decision.want(DropCandidate(pr))
+    queue = snapshot.policy.queue if snapshot.policy else QueuePolicy()
+    label = queue.fix_label if candidate.kind is Kind.REPAIR else queue.label
+    return (notice, RemoveLabel(candidate.pr, label))

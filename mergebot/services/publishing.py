@@ -1,6 +1,5 @@
 """The outbox: bringing comments, checks, labels and kept commits up to date, once each."""
 
-import hashlib
 from collections.abc import Callable
 
 import structlog
@@ -14,9 +13,10 @@ from mergebot.domain.effects import (
     Tell,
 )
 from mergebot.domain.ids import Lane
+from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
-from mergebot.services.notifying import Notice, notice_for
+from mergebot.services.notifying import Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
 
@@ -76,8 +76,7 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
         case PublishNotice(pr):
             _notice(parts, lane, pr)
         case Tell(pr, topic, text):
-            if parts.store.once(lane, f"tell:{pr}:{topic}"):
-                parts.forge.add_comment(lane.repo, pr, text)
+            _tell(parts, lane, pr, topic, text=text)
         case RemoveLabel(pr, label):
             if parts.store.read(lane).candidate(pr) is None:
                 parts.forge.remove_label(lane.repo, pr, label)
@@ -89,35 +88,43 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
             git_of(parts, lane).drop_candidate(pr)
 
 
+def _tell(parts: Parts, lane: Lane, pr: int, topic: str, *, text: str) -> None:
+    """Write a plain comment, unless it is there already, whatever Redis remembers."""
+    marker = f"<!-- told: {topic} -->"
+    if _mine(parts, lane, pr, lambda body: marker in body) is None:
+        template, facts = told(text)
+        _add(parts, lane, pr, f"{parts.letters.render(template, facts)}\n\n{marker}\n")
+
+
 def _notice(parts: Parts, lane: Lane, pr: int) -> None:
-    notice = notice_for(parts, lane, pr)
-    if notice is None:
+    letter = letter_for(parts, lane, pr)
+    if letter is None:
         return
     record = parts.store.notice(lane, pr)
-    digest = hashlib.sha256(notice.body.encode()).hexdigest()
-    if record is None or record.digest != digest:
-        comment = _write(parts, lane, pr, notice, record)
-        parts.store.keep_notice(lane, pr, NoticeRecord(comment, digest))
-    parts.forge.report(lane.repo, notice.check)
+    if record is not None and record.digest == letter.digest:
+        return
+    comment = _write(parts, lane, pr, letter, record)
+    parts.forge.report(lane.repo, letter.check)
+    parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
 
 
-def _write(parts: Parts, lane: Lane, pr: int, notice: Notice, record: NoticeRecord | None) -> int:
+def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None) -> int:
     repo = lane.repo
-    if notice.fresh and not _written_fresh(parts, lane, pr, notice):
-        return _add(parts, lane, pr, notice.body)
+    if letter.fresh and not _written_fresh(parts, lane, pr, letter):
+        return _add(parts, lane, pr, letter.body)
     known = record.comment_id if record else _find(parts, lane, pr)
     if known is None:
-        return _add(parts, lane, pr, notice.body)
+        return _add(parts, lane, pr, letter.body)
     try:
-        parts.forge.edit_comment(repo, known, notice.body)
+        parts.forge.edit_comment(repo, known, letter.body)
     except Missing:
-        return _add(parts, lane, pr, notice.body)
+        return _add(parts, lane, pr, letter.body)
     return known
 
 
-def _written_fresh(parts: Parts, lane: Lane, pr: int, notice: Notice) -> bool:
+def _written_fresh(parts: Parts, lane: Lane, pr: int, letter: Letter) -> bool:
     """Tell whether this attempt's own comment is there already, whatever Redis remembers."""
-    return _mine(parts, lane, pr, lambda body: notice.marker in body) is not None
+    return _mine(parts, lane, pr, lambda body: letter.marker in body) is not None
 
 
 def _find(parts: Parts, lane: Lane, pr: int) -> int | None:

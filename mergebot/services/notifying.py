@@ -1,0 +1,104 @@
+"""Composing what is written on a pull request, from its candidate as it is now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import (
+    Candidate,
+    Ejected,
+    GateEvidence,
+    Landed,
+    ScopeEvidence,
+    merge_of,
+)
+from mergebot.domain.ids import Lane, Sha
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.notices import Beside, Light, notice_of
+from mergebot.domain.planning import in_order
+from mergebot.domain.receipts import Receipt
+from mergebot.domain.status import Place, Setting
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.forge import CheckReport, CheckState
+from mergebot.services.parts import Parts
+from mergebot.services.repositories import git_of, repository_of
+
+LIGHTS: Mapping[Light, CheckState] = {
+    "pending": CheckState.PENDING,
+    "success": CheckState.SUCCESS,
+    "failure": CheckState.FAILURE,
+    "neutral": CheckState.NEUTRAL,
+}
+
+RECENT_LANDINGS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A comment to be written or edited, and the check beside it.
+
+    `fresh` names what a new comment is for, "" while the one that is there is edited; `marker`
+    stands in the body and finds it again; two letters with one `digest` say the same.
+    """
+
+    body: str
+    fresh: str
+    marker: str
+    digest: str
+    check: CheckReport
+
+
+def letter_for(parts: Parts, lane: Lane, pr: int) -> Letter | None:
+    """Return what the PR's comment and check should say now, None where it has no candidate."""
+    snapshot = parts.store.read(lane)
+    candidate = snapshot.candidate(pr) or parts.store.latest(lane, pr)
+    if candidate is None:
+        return None
+    remote = repository_of(parts, lane.repo).clone_url
+    setting = Setting(lane, snapshot.state.rules.policy, parts.public_url, remote)
+    place = Place(position=_position(snapshot, pr))
+    notice = notice_of(candidate, setting, place=place, beside=_beside(parts, lane, candidate))
+    check = CheckReport(
+        sha=_checked(candidate),
+        state=LIGHTS[notice.light],
+        title=notice.title,
+        summary=notice.summary,
+        url=setting.page(pr),
+    )
+    body = parts.letters.render(notice.template, notice.facts)
+    return Letter(body, notice.fresh, notice.marker, notice.digest, check)
+
+
+def _checked(candidate: Candidate) -> Sha:
+    """Return the commit that the forge shows as the PR's head."""
+    state = candidate.state
+    landed = merge_of(state) if isinstance(state, Landed) else None
+    moved = landed is not None and candidate.proposal.same_repository
+    return landed.merged if landed is not None and moved else candidate.head
+
+
+def _position(snapshot: Snapshot, pr: int) -> int | None:
+    places = [each.pr for each in in_order(snapshot)]
+    return places.index(pr) + 1 if pr in places else None
+
+
+def _beside(parts: Parts, lane: Lane, candidate: Candidate) -> Beside:
+    match candidate.state:
+        case Ejected(evidence=GateEvidence(merge) | ScopeEvidence(merge)):
+            return Beside(patch=_patch(parts, lane, merge.base, merge.merged))
+        case Landed(receipt=digest):
+            return Beside(receipt=_receipt(parts, lane, digest))
+        case _:
+            return Beside()
+
+
+def _patch(parts: Parts, lane: Lane, base: Sha, merged: Sha) -> str:
+    """Return the diff where this host can make it; the letter is worth writing without it."""
+    try:
+        return git_of(parts, lane).patch(base, merged)
+    except (Unavailable, Refused):
+        return ""
+
+
+def _receipt(parts: Parts, lane: Lane, digest: str) -> Mapping[str, object]:
+    receipts: list[Receipt] = list(parts.store.landings(lane, limit=RECENT_LANDINGS))
+    return next((each.fields for each in receipts if each.digest == digest), {})

@@ -232,7 +232,7 @@ async def _receive(visit: Visit) -> Response:
     prefix = f"{repo['id']}-{user['id']}-"
     opened, name = tempfile.mkstemp(prefix=prefix, dir=forge.root / "spool")
     os.close(opened)
-    received = Path(name).resolve()
+    received = Path(name)
     ticket = forge.admit(repo["id"], user["id"])
     server = visit.request.scope.get("server") or ("127.0.0.1", 80)
     host = "127.0.0.1" if server[0] in {"0.0.0.0", "::"} else server[0]  # noqa: S104 - compared only

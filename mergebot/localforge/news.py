@@ -15,16 +15,33 @@ Make = Callable[[], dict[str, Any]]
 
 def tell(forge: Forge, repo: Row, event: str, sender: Row, make: Make) -> None:
     """Queue an event for every hook that wants it; the payload is built only if one does."""
-    hooks = forge.store.all(
-        "SELECT * FROM hooks WHERE repo_id = ? AND active = 1 ORDER BY id", repo["id"]
-    )
+    hooks = [*_of_repo(forge, repo), *_of_apps(forge, repo)]
     wanting = [hook for hook in hooks if not {"*", event}.isdisjoint(json.loads(hook["events"]))]
     if not wanting:
         return
     common = {"repository": repository(forge, repo), "sender": user(forge, sender)}
     payload = {**make(), **common}
     for hook in wanting:
-        send(forge, hook, event, payload)
+        about = hook.get("installation_id")
+        installed = {"installation": {"id": about, "node_id": f"IN_{about}"}} if about else {}
+        send(forge, hook, event, payload | installed)
+
+
+def _of_repo(forge: Forge, repo: Row) -> list[Row]:
+    return forge.store.all(
+        "SELECT * FROM hooks WHERE repo_id = ? AND active = 1 ORDER BY id", repo["id"]
+    )
+
+
+def _of_apps(forge: Forge, repo: Row) -> list[Row]:
+    """Return the hooks of the Apps that are installed on a repository."""
+    rows = forge.store.all(
+        "SELECT hooks.*, installations.id AS installation_id, repositories FROM hooks"
+        " JOIN installations ON installations.app_id = hooks.app_id"
+        " WHERE account_id = ? AND active = 1 ORDER BY hooks.id",
+        repo["owner_id"],
+    )
+    return [r for r in rows if not r["repositories"] or repo["id"] in json.loads(r["repositories"])]
 
 
 def send(forge: Forge, hook: Row, event: str, payload: dict[str, Any]) -> None:

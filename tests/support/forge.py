@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 import github
@@ -93,7 +93,7 @@ class ForgeProcess:
     process: subprocess.Popen[str] | None = None
     tokens: dict[str, str] = field(default_factory=dict)
 
-    def start(self) -> "ForgeProcess":
+    def start(self) -> Self:
         """Start the forge and wait until it says that it is ready."""
         command = [sys.executable, "-m", "mergebot.cli.forge", "serve", "--json"]
         options = ["--root", str(self.root), "--port", str(self.port)]
@@ -115,7 +115,7 @@ class ForgeProcess:
             self.process.stdout.close()
         return code
 
-    def __enter__(self) -> "ForgeProcess":
+    def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -169,7 +169,7 @@ class ForgeProcess:
 
     def clone(self, full_name: str, into: Path, login: str | None = None) -> Work:
         """Clone a repository as its owner or as somebody else."""
-        remote = self.remote(full_name, login or full_name.split("/")[0])
+        remote = self.remote(full_name, login or full_name.partition("/")[0])
         subprocess.run(["git", "clone", "-q", remote, str(into)], env=GIT_ENV, check=True)
         return Work(into, remote)
 

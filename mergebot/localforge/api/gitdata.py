@@ -37,7 +37,6 @@ def listing(call: Call) -> Reply:
 @endpoint("GET", f"{REPO}/commits/{{ref:path}}/pulls", "read", "pull_requests:read")
 def pulls_of(call: Call) -> Reply:
     """List the pull requests whose head or merge a commit is."""
-
     sha = call.bare.resolve(call.params["ref"])
     rows = call.store.all(
         pulls_store.PULL + "WHERE pulls.repo_id = ? AND (head_sha = ? OR merge_commit_sha = ?)",

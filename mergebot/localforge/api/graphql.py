@@ -33,15 +33,20 @@ def graphql(call: Call) -> Reply:
         if found is None:
             return _viewer(call, query)
         name, given = found[1], found[2]
-        run = MUTATIONS.get(name)
-        if run is None:
-            raise GraphQLError("undefinedField", f"Field '{name}' doesn't exist on type 'Mutation'")
+        run = _mutation(name)
         literal = {k: v[1:-1] for k, v in _LITERAL.findall(query[found.end() :])}
         wanted = variables.get(given[1:], {}) if given.startswith("$") else literal
         data = run(call, wanted) | {"clientMutationId": wanted.get("clientMutationId")}
         return ok({"data": {name: data}})
     except GraphQLError as error:
         return ok({"data": None, "errors": [{"type": error.kind, "message": str(error)}]})
+
+
+def _mutation(name: str) -> "Mutation":
+    run = MUTATIONS.get(name)
+    if run is None:
+        raise GraphQLError("undefinedField", f"Field '{name}' doesn't exist on type 'Mutation'")
+    return run
 
 
 def _viewer(call: Call, query: str) -> Reply:
@@ -124,7 +129,8 @@ def _minimize(call: Call, wanted: dict[str, Any]) -> dict[str, Any]:
     return {"minimizedComment": {"isMinimized": True}}
 
 
-MUTATIONS: dict[str, Callable[[Call, dict[str, Any]], dict[str, Any]]] = {
+Mutation = Callable[[Call, dict[str, Any]], dict[str, Any]]
+MUTATIONS: dict[str, Mutation] = {
     "convertPullRequestToDraft": _to_draft,
     "markPullRequestReadyForReview": _to_ready,
     "updateRefs": _update_refs,

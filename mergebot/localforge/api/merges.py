@@ -97,7 +97,7 @@ def update_branch(call: Call) -> Reply:
     expected = call.body.get("expected_head_sha", pull["head_sha"])
     base = call.bare.branch(pull["base_ref"])
     if expected != pull["head_sha"]:
-        raise unprocessable("expected head sha didn’t match current head ref.")
+        raise unprocessable("expected head sha didn\u2019t match current head ref.")
     if base is None or pull["head_repo_id"] is None:
         raise unprocessable("The head branch is gone.")
     head = pull["head_sha"]

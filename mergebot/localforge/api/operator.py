@@ -102,12 +102,20 @@ def create_app(call: Call) -> Reply:
     permissions: dict[str, Any] = call.body.get("permissions") or {}
     with call.store.write():
         bot = people.create(call.store, f"{slug}[bot]", name, kind="Bot")
+        events = json.dumps(call.body.get("events") or [])
         made = call.store.run(
             "INSERT INTO apps (slug, name, owner_id, bot_id, public_key, permissions, events,"
             " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(slug, name, owner["id"], bot["id"], public, json.dumps(permissions)),
-            *(json.dumps(call.body.get("events") or []), now()),
+            *(events, now()),
         )
+        hook = call.body.get("hook") or {}
+        if hook.get("url"):
+            call.store.run(
+                "INSERT INTO hooks (app_id, url, content_type, secret, insecure_ssl, events,"
+                " active, created_at, updated_at) VALUES (?, ?, 'json', ?, '0', ?, 1, ?, ?)",
+                *(made, hook["url"], hook.get("secret"), events, now(), now()),
+            )
     answer = {"id": made, "slug": slug, "name": name, "bot_id": bot["id"]}
     return created(answer | {"bot_login": bot["login"], "private_key": private})
 

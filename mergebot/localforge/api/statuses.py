@@ -119,6 +119,7 @@ def combined(call: Call) -> Reply:
     )
 
 
+@endpoint("GET", f"{REPO}/statuses/{{ref:path}}", "read", "statuses:read")
 @endpoint("GET", f"{REPO}/commits/{{ref:path}}/statuses", "read", "statuses:read")
 def listing(call: Call) -> Reply:
     """List every status of a commit, newest first."""

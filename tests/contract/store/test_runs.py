@@ -1,0 +1,127 @@
+from dataclasses import replace
+
+from mergebot.domain.candidate import Gating
+from mergebot.domain.gate import NoVerdict, Passed
+from mergebot.domain.lane import LaneState, Run, RunProgress
+from mergebot.ports.store import Commit
+from tests.contract.store.conftest import Kit
+from tests.contract.store.test_commit import order
+from tests.support.sample import FAILED, LANE, MERGE, PASSED, candidate
+
+GREEN = Passed((PASSED,))
+
+
+def ordered(kit: Kit, run: str = "r1") -> None:
+    kit.commit(Commit(LaneState(), (candidate(Gating(MERGE, run, 1.0)),), orders=(order(run),)))
+
+
+def stop(kit: Kit, run: str = "r1") -> None:
+    kit.commit(Commit(LaneState(), stops=(run,)))
+
+
+def test_a_run_is_taken_once(kit: Kit) -> None:
+    ordered(kit)
+    taken = Run(order("r1"), RunProgress("w1", started_at=20.0, beat=20.0))
+    assert kit.runs.take(LANE, "r1", "w1", 20.0) == taken
+    assert kit.runs.get(LANE, "r1") == taken
+    assert kit.runs.take(LANE, "r1", "w2", 900.0) is None
+    assert kit.runs.take(LANE, "r1", "w1", 900.0) is None
+
+
+def test_a_run_that_is_gone_stopped_or_ended_is_not_taken(kit: Kit) -> None:
+    assert kit.runs.get(LANE, "r1") is None
+    assert kit.runs.take(LANE, "r1", "w1", 1.0) is None
+    ordered(kit)
+    stop(kit)
+    assert kit.runs.take(LANE, "r1", "w1", 1.0) is None
+    stop(kit, "never ordered")
+    assert kit.runs.get(LANE, "never ordered") is None
+
+
+def test_progress_is_seen_by_the_next_read(kit: Kit) -> None:
+    ordered(kit)
+    kit.runs.take(LANE, "r1", "w1", 20.0)
+    progress = RunProgress("w1", 20.0, 22.0, "test", 21.0, ("build",))
+    assert kit.runs.beat(LANE, "r1", progress)
+    assert kit.store.read(LANE).runs["r1"].progress == progress
+
+
+def test_a_beat_learns_that_nobody_wants_the_run(kit: Kit) -> None:
+    ordered(kit)
+    mine = RunProgress("w1", beat=3.0)
+    assert not kit.runs.beat(LANE, "r1", mine)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    assert kit.runs.beat(LANE, "r1", mine)
+    assert not kit.runs.beat(LANE, "r1", replace(mine, worker="w2"))
+    stop(kit)
+    assert not kit.runs.beat(LANE, "r1", mine)
+    assert not kit.runs.beat(LANE, "never ordered", mine)
+
+
+def test_a_result_is_recorded_once(kit: Kit) -> None:
+    ordered(kit)
+    assert not kit.runs.finish(LANE, "r1", GREEN, 5.0)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    assert kit.runs.finish(LANE, "r1", GREEN, 60.0)
+    assert not kit.runs.finish(LANE, "r1", FAILED, 61.0)
+    found = kit.store.read(LANE).runs["r1"]
+    assert (found.result, found.ended_at) == (GREEN, 60.0)
+    assert not kit.runs.beat(LANE, "r1", RunProgress("w1"))
+    assert kit.runs.take(LANE, "r1", "w2", 70.0) is None
+
+
+def test_a_result_reported_again_after_a_lost_answer_counts_as_recorded(kit: Kit) -> None:
+    ordered(kit)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    assert kit.runs.finish(LANE, "r1", GREEN, 60.0)
+    assert kit.runs.finish(LANE, "r1", GREEN, 61.0)
+    assert kit.runs.usual_seconds(LANE) == {"test": 40.0}
+
+
+def test_a_stopped_runs_result_is_dropped(kit: Kit) -> None:
+    ordered(kit)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    stop(kit)
+    assert not kit.runs.finish(LANE, "r1", GREEN, 60.0)
+    assert kit.store.read(LANE).runs["r1"].result is None
+
+
+def test_ordering_a_run_again_keeps_what_is_known_of_it(kit: Kit) -> None:
+    ordered(kit)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    ordered(kit)
+    found = kit.runs.get(LANE, "r1")
+    assert found is not None
+    assert found.progress.worker == "w1"
+
+
+def test_the_usual_time_of_a_step_is_the_median_of_its_last_passes(kit: Kit) -> None:
+    for number in range(30):
+        ordered(kit, f"r{number}")
+        kit.runs.take(LANE, f"r{number}", "w1", 2.0)
+        step = replace(PASSED, seconds=float(number))
+        kit.runs.finish(LANE, f"r{number}", Passed((step,)), 3.0)
+    assert kit.runs.usual_seconds(LANE) == {"test": 19.5}
+
+
+def test_only_green_steps_count_for_the_usual_time(kit: Kit) -> None:
+    for run, result in (("r1", FAILED), ("r2", NoVerdict("the host died"))):
+        ordered(kit, run)
+        kit.runs.take(LANE, run, "w1", 2.0)
+        assert kit.runs.finish(LANE, run, result, 3.0)
+    assert kit.runs.usual_seconds(LANE) == {"build": 12.0}
+
+
+def test_slots_are_those_of_workers_heard_of_lately(kit: Kit) -> None:
+    assert kit.runs.workers(0.0) == 0
+    kit.runs.announce("w1", 4, 1000.0)
+    kit.runs.announce("w2", 2, 1000.0)
+    kit.runs.announce("w2", 3, 1040.0)
+    assert kit.runs.workers(1045.0) == 7
+    assert kit.runs.workers(1046.0) == 3
+    assert kit.runs.workers(2000.0) == 0
+
+
+def test_a_read_counts_the_slots(kit: Kit) -> None:
+    kit.runs.announce("w1", 4, kit.store.read(LANE).now)
+    assert kit.store.read(LANE).slots == 4

@@ -24,7 +24,10 @@ def fold(path: str) -> str:
 
 
 def render_path(path: str) -> str:
-    r"""Return `path` for people: what is invisible or ambiguous becomes `\xNN` or `\uNNNN`."""
+    r"""Return `path` for people: what is invisible or ambiguous becomes `\xNN` or `\uNNNN`.
+
+    One file name is one text, and two file names never are the same text.
+    """
     if path.isascii() and path.isprintable() and "\\" not in path:
         return path
     composed = unicodedata.is_normalized("NFC", path)
@@ -37,10 +40,11 @@ def _rendered(char: str, *, composed: bool) -> str:
         return "\\\\"
     if 0xDC80 <= code <= 0xDCFF:  # noqa: PLR2004 - one undecodable byte, as surrogateescape has it
         return f"\\x{code - 0xDC00:02x}"
-    visible = unicodedata.category(char) not in HIDDEN and (composed or char.isascii())
-    if visible:
+    if char.isprintable() and (composed or char.isascii()):
         return char
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}"  # noqa: PLR2004 - end of ASCII
+    if code < 0x80:  # noqa: PLR2004 - end of ASCII
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - end of the BMP
 
 
 def shown(text: str, chars_max: int = 80) -> str:

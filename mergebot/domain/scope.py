@@ -17,7 +17,7 @@ from mergebot.domain.patterns import Cover, Pattern, literal_of, parse
 from mergebot.domain.policy import ClaimPolicy
 from mergebot.domain.reasons import Reason
 
-_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4,6}|\\)")
+_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|\\)")
 
 
 class Mode(StrEnum):
@@ -254,5 +254,5 @@ def _sentence(path: str, text: str) -> str:
 
 
 def _quoted(pattern: str) -> str:
-    plain = pattern.replace('"', "?")
+    plain = re.sub(r'["`]', "?", pattern)
     return f'"{plain}"' if " " in plain else plain

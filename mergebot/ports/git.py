@@ -129,6 +129,10 @@ class Git(Protocol):
         """Return the id of a commit's tree."""
         ...
 
+    def root_files(self, sha: Sha) -> str:
+        """Return a digest of the names and blob ids of the files in a commit's top directory."""
+        ...
+
     def read(self, sha: Sha, path: str) -> bytes | None:
         """Return a file as of a commit, or None where there is none. `path` is the bot's own."""
         ...

@@ -1,10 +1,12 @@
 """Running candidate code where it can reach nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from mergebot.domain.gate import Step
+from mergebot.domain.ids import Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class StepOrder:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The step ended by itself (negative: by a signal) after `seconds`."""
+    """The step ended by itself after `seconds`; by signal n, `code` is 128 + n, as shells say it."""
 
     code: int
     seconds: float
@@ -87,4 +89,27 @@ class Workspaces(Protocol):
 
     def sweep(self, keep: Iterable[str]) -> None:
         """Remove workspaces of runs that are not in `keep`, left by processes that died."""
+        ...
+
+
+class Unwanted(Exception):
+    """Nobody wants the result any more, so the wait for it ended."""
+
+
+class Caches(Protocol):
+    """Directories that the gate's setup filled once, for gates to mount read-only."""
+
+    def held(
+        self,
+        lane: Lane,
+        digest: str,
+        fill: Callable[[], Mapping[str, str]],
+        wanted: Callable[[], bool],
+    ) -> AbstractContextManager[Mapping[str, str]]:
+        """Give the lane's cache called `digest`, by place in the workspace, and keep it meanwhile.
+
+        Where there is none, one process calls `fill`, which returns the directories to take in,
+        and every other waits as long as it is `wanted`. Raises what `fill` raises, Unavailable
+        when the disk is full, and Unwanted.
+        """
         ...

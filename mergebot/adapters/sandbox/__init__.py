@@ -1,0 +1,1 @@
+"""Running candidate code: bubblewrap where it can reach nothing, plain where that was chosen."""

@@ -1,0 +1,232 @@
+"""The small process between a worker and a step: it starts the step, bounds it, and ends it.
+
+It is run as a script of its own, needs the standard library alone, and lives exactly as long as
+its step. The worker writes one line of JSON to its standard input and keeps that pipe open: the
+pipe's end, whether the worker closed it or was killed, is the order to kill. Orphans of the step,
+daemons that called setsid among them, become children of this process, which ends only once none
+is left. Standard output is the step's; standard error takes one line of JSON, the report:
+{"status": raw wait status}, {"over": "which limit was broken"} or {"killed": true}.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+CONTROL, OUTPUT, REPORT = 0, 1, 2
+PR_SET_CHILD_SUBREAPER = 36
+CLONE_NEWNS = 0x20000
+MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
+MEMORY_LOOK_S = 1.0
+DISK_LOOK_S = 10.0
+DISK_LOOK_MAX_S = 1.0
+MIB = 1024 * 1024
+
+Order = dict[str, Any]
+
+
+def read_order() -> Order:
+    """Return the worker's order; ends the process when the worker died before it gave one."""
+    text = b""
+    while not text.endswith(b"\n"):
+        data = os.read(CONTROL, 65536)
+        if not data:
+            sys.exit(0)
+        text += data
+    order: Order = json.loads(text)
+    return order
+
+
+def become(order: Order) -> None:
+    """Turn this forked child into the step; never returns."""
+    os.setsid()
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123  pathlib takes longer to import than a step to start
+        file.write("1000")
+    for name, most in order["rlimits"].items():
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901  a limit can only be lowered
+        resource.setrlimit(kind, (most, most))
+    if order["uid"] is not None:
+        show(order["stage"])
+        os.setgroups([])
+        os.setgid(order["uid"])
+        os.setuid(order["uid"])
+    os.umask(0o022)
+    os.chdir(order["cwd"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), CONTROL)
+    os.dup2(OUTPUT, REPORT)
+    os.execve(order["argv"][0], order["argv"], order["environment"])  # noqa: S606  there is no shell here to avoid
+
+
+def show(stage: list[str]) -> None:
+    """Make directories reachable for an unprivileged user, as /tmp/0, /tmp/1 and so on.
+
+    They may lie where only root may go. This process alone sees them there, and nothing else in
+    /tmp: it gets a mount namespace of its own.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    checked(libc.unshare(CLONE_NEWNS), "unshare")
+    checked(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
+    fds = [os.open(path, os.O_PATH | os.O_DIRECTORY) for path in stage]
+    checked(libc.mount(b"tmpfs", b"/tmp", b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=755"), "tmpfs")
+    for number, fd in enumerate(fds):
+        place = f"/tmp/{number}"  # noqa: S108  nobody else sees this /tmp
+        os.mkdir(place)  # noqa: PTH102  as above
+        source = f"/proc/self/fd/{fd}".encode()
+        checked(libc.mount(source, place.encode(), None, MS_BIND | MS_REC, None), place)
+
+
+def checked(answer: int, what: str) -> None:
+    """Raise OSError when a call of the C library failed."""
+    if answer:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+def start(order: Order) -> int:
+    """Fork the step and return its process id."""
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        become(order)
+    except OSError as error:
+        os.write(OUTPUT, f"{order['argv'][0]}: {error}\n".encode())
+    finally:
+        os._exit(127)
+
+
+def processes() -> Iterator[tuple[int, int, int]]:
+    """Give the id, the parent's id and the resident pages of every process."""
+    for name in os.listdir("/proc"):  # noqa: PTH208  as above
+        if not name.isdigit():
+            continue
+        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  as above
+            fields = file.read().rpartition(b")")[2].split()
+            yield int(name), int(fields[1]), int(fields[21])
+
+
+def descendants() -> dict[int, int]:
+    """Return every process below this one, parents before their children, with resident pages."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for pid, parent, pages in processes():
+        children.setdefault(parent, []).append((pid, pages))
+    found: dict[int, int] = {}
+    ahead = list(children.get(os.getpid(), []))
+    while ahead:
+        pid, pages = ahead.pop(0)
+        found[pid] = pages
+        ahead.extend(children.get(pid, []))
+    return found
+
+
+def reap(ended: dict[int, int]) -> bool:
+    """Collect into `ended` what has ended, by process id; return False once no child is left."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return False
+        if not pid:
+            return True
+        ended[pid] = status
+
+
+def end_all() -> None:
+    """Kill everything below this process, and return once nothing is left.
+
+    They are stopped first: a process that forks faster than it is found cannot escape then.
+    """
+    while reap({}):
+        stopped: set[int] = set()
+        while fresh := [pid for pid in descendants() if pid not in stopped]:
+            for pid in fresh:
+                send(pid, signal.SIGSTOP)
+            stopped.update(fresh)
+        for pid in stopped:
+            send(pid, signal.SIGKILL)
+        select.select([], [], [], 0.005)
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may have ended meanwhile."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def disk_used(top: str) -> int:
+    """Return the bytes that the tree at `top` takes, as far as they can be counted in a second."""
+    until = time.monotonic() + DISK_LOOK_MAX_S
+    total, ahead = 0, [top]
+    while ahead and time.monotonic() < until:
+        with suppress(OSError), os.scandir(ahead.pop()) as entries:
+            for entry in entries:
+                found = entry.stat(follow_symlinks=False)
+                total += found.st_blocks * 512
+                if stat.S_ISDIR(found.st_mode):
+                    ahead.append(entry.path)
+    return total
+
+
+class Watch:
+    """Looks at what the step uses, as seldom as is useful."""
+
+    def __init__(self, order: Order) -> None:
+        self.memory, self.disk = order["memory_bytes"], order["disk_bytes"]
+        self.workspace = order["workspace"]
+        self.page = os.sysconf("SC_PAGE_SIZE")
+        self.disk_at = time.monotonic() + DISK_LOOK_S
+
+    def broken(self) -> str:
+        """Return which limit the step broke, or an empty text."""
+        if sum(descendants().values()) * self.page > self.memory:
+            return f"the step used more than {self.memory // MIB} MiB of memory"
+        if time.monotonic() < self.disk_at:
+            return ""
+        used = disk_used(self.workspace)
+        self.disk_at = time.monotonic() + DISK_LOOK_S
+        if used > self.disk:
+            return f"the step left more than {self.disk // MIB} MiB in its workspace"
+        return ""
+
+
+def supervise(step: int, order: Order) -> dict[str, object]:
+    """Wait until the step ends, breaks a limit or is no longer wanted, and say which."""
+    watch = Watch(order)
+    ended = os.pidfd_open(step)
+    done: dict[int, int] = {}
+    while True:
+        ready = select.select([CONTROL, ended], [], [], MEMORY_LOOK_S)[0]
+        reap(done)
+        if step in done:
+            return {"status": done[step]}
+        if CONTROL in ready:
+            return {"killed": True}
+        if over := watch.broken():
+            return {"over": over}
+
+
+def main() -> None:
+    """Run one step to its end and leave nothing behind."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    order = read_order()
+    step = start(order)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), OUTPUT)
+    report = supervise(step, order)
+    end_all()
+    os.write(REPORT, json.dumps(report).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

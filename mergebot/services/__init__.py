@@ -1,0 +1,1 @@
+"""Use-cases over ports: read one snapshot, ask the domain, write once."""

@@ -1,0 +1,101 @@
+"""What goes on beside a gate: its output is stored, its progress reported, its end awaited."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from threading import Event, Lock, Thread
+from typing import Self
+
+from mergebot.domain import limits
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import RunProgress
+from mergebot.ports.basics import Clock
+from mergebot.ports.errors import Unavailable
+from mergebot.ports.runs import Logs, Runs
+from mergebot.services.gatelog import GateLog
+
+FLUSH_S = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where a worker writes about its gates."""
+
+    runs: Runs
+    logs: Logs
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """A thread for the whole life of one gate. While the store is away, the gate goes on.
+
+    It ends the gate once nobody wants it, and once it was not heard of for so long that the run
+    counts as lost and is run again elsewhere.
+    """
+
+    desk: Desk
+    lane: Lane
+    run: str
+    log: GateLog
+    progress: RunProgress
+    _over: Event = field(default_factory=Event)
+    _stopped: Event = field(default_factory=Event)
+    _moved: Event = field(default_factory=Event)
+    _lock: Lock = field(default_factory=Lock)
+    _thread: Thread = field(init=False)
+
+    def __enter__(self) -> Self:
+        """Start to beat."""
+        self._thread = Thread(target=self._live, daemon=True, name=f"gate-{self.run}")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Store what is left of the output and end."""
+        self._over.set()
+        self._thread.join()
+        self._try(self._flush)
+
+    def wanted(self) -> bool:
+        """Tell whether anybody still wants the run; answers at once."""
+        return not self._stopped.is_set()
+
+    def step(self, name: str) -> None:
+        """Note that a step begins, and that the one before is done."""
+        with self._lock:
+            done = self.progress.steps_done
+            done = (*done, self.progress.step) if self.progress.step else done
+            now = self.desk.clock.now()
+            self.progress = replace(self.progress, step=name, step_since=now, steps_done=done)
+        self._moved.set()
+
+    def _live(self) -> None:
+        heard = self.desk.clock.now()
+        beat_at = 0.0
+        while not self._over.wait(FLUSH_S):
+            self._try(self._flush)
+            now = self.desk.clock.now()
+            if now >= beat_at or self._moved.is_set():
+                self._moved.clear()
+                beat_at = now + limits.BEAT_S
+                heard = now if self._try(self._beat) else heard
+            if now - heard > limits.RUN_SILENT_S:
+                self._stopped.set()
+
+    def _beat(self) -> None:
+        with self._lock:
+            progress = replace(self.progress, beat=self.desk.clock.now())
+        if not self.desk.runs.beat(self.lane, self.run, progress):
+            self._stopped.set()
+
+    def _flush(self) -> None:
+        if batch := self.log.take():
+            self.desk.logs.append(self.lane, self.run, batch)
+
+    @staticmethod
+    def _try(write: Callable[[], None]) -> bool:
+        with suppress(Unavailable):
+            write()
+            return True
+        return False

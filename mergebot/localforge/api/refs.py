@@ -18,7 +18,9 @@ def _check_not_empty(call: Call) -> None:
 
 
 def _shown(call: Call, name: str, sha: str) -> dict[str, Any]:
-    kind = call.bare.run("cat-file", "-t", sha).strip()
+    # A branch can only point at a commit; anything else is looked up.
+    branch = name.startswith("refs/heads/")
+    kind = "commit" if branch else call.bare.run("cat-file", "-t", sha).strip()
     return commits.ref(call.forge, call.repo, name, sha, kind)
 
 

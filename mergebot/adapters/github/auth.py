@@ -71,7 +71,7 @@ class AppCredentials:
         """Read the App's key. Raises ValueError when it cannot be read or is no private key."""
         try:
             key = key_file.read_text()
-            signer = _Signer(app_id, key)
+            signer = _Signer(app_id, key or "empty")
             signer.token("")
         except (OSError, ValueError, jwt.PyJWTError):
             raise ValueError(

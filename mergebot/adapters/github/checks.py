@@ -52,7 +52,8 @@ class CheckRuns:
         if run:
             try:
                 path = at(repo, "check-runs", run)
-                self._client.send(Ask("PATCH", path, aim, repo, body=body))
+                changed = {key: value for key, value in body.items() if key != "head_sha"}
+                self._client.send(Ask("PATCH", path, aim, repo, body=changed))
             except Missing:
                 run = 0
         if not run:

@@ -240,7 +240,9 @@ def _review(payload: _Payload) -> News:
 def _check(*path: str, name: tuple[str, ...]) -> Callable[[_Payload], News]:
     def read(payload: _Payload) -> News:
         sha = payload.sha("a commit", *path)
-        called = payload.text("a name", *name)
+        named = payload.at(*name)
+        # Suites without an App and runs without a workflow's name exist, and are news all the same.
+        called = _clean(named) if isinstance(named, str) and named else payload.event
         return CheckNews(payload.repo, payload.repo_id, sha, called, payload.sender)
 
     return read

@@ -2,8 +2,10 @@
 
 from typing import Any
 
-HEAD = "a" * 40
-BASE = "b" * 40
+from mergebot.domain.ids import parse_sha
+
+HEAD = parse_sha("a" * 40)
+BASE = parse_sha("b" * 40)
 BOT = {"id": 99, "login": "mergebot"}
 ALICE = {"id": 1, "login": "alice"}
 

@@ -5,7 +5,7 @@ import pytest
 
 from mergebot.adapters.github.errors import Unclear
 from mergebot.adapters.github.forge import GithubForge
-from mergebot.domain.ids import Actor, parse_sha
+from mergebot.domain.ids import Actor
 from mergebot.ports.errors import Unavailable
 from mergebot.ports.forge import CheckReport, CheckState, Permission
 from tests.contract.github import payloads
@@ -205,7 +205,7 @@ def test_labels_are_touched_on_the_pull_request_only(forge: GithubForge, server:
 def test_a_token_reports_as_a_commit_status(forge: GithubForge, server: Scripted) -> None:
     path = f"/repos/o/r/statuses/{payloads.HEAD}"
     server.on("POST", path, Reply(201, {}))
-    head = parse_sha(payloads.HEAD)
+    head = payloads.HEAD
     forge.report("o/r", CheckReport(head, CheckState.FAILURE, "x\n" * 200, "", "https://q/7"))
     forge.report("o/r", CheckReport(head, CheckState.NEUTRAL, "held", "summary", ""))
     first, second = (seen.content for seen in server.seen)

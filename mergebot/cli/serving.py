@@ -19,6 +19,7 @@ def serve(settings: Settings) -> None:
         host=settings.host,
         port=settings.port,
         log_config=None,
+        log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,

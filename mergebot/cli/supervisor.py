@@ -17,7 +17,6 @@ from typing import IO, Self
 from mergebot.adapters.processes import die_with_parent
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-WATCHED = frozenset({*STOPPING, signal.SIGCHLD})
 EARLY_S = 5.0
 """A child that ends this soon after its very first start has refused to start."""
 
@@ -62,10 +61,13 @@ class Supervisor:
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._children: list[_Child] = []
+        # One that is ignored (nohup, or a shell's background) stays ignored.
+        heeded = [each for each in STOPPING if signal.getsignal(each) is not signal.SIG_IGN]
+        self._watched = frozenset({*heeded, signal.SIGCHLD})
         self._mask: Iterable[int] = ()
 
     def __enter__(self) -> Self:
-        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +106,7 @@ class Supervisor:
 
     def _turn(self, wait_s: float) -> bool:
         """Wait for a signal at most `wait_s`, mend what fell; True when asked to stop."""
-        heard = signal.sigtimedwait(WATCHED, wait_s)
+        heard = signal.sigtimedwait(self._watched, wait_s)
         if heard is not None and heard.si_signo in STOPPING:
             return True
         now = monotonic()
@@ -157,13 +159,13 @@ class Supervisor:
             for child in left:
                 if child.process and (hurry or monotonic() > deadlines[child.part.name]):
                     child.process.kill()
-            heard = signal.sigtimedwait(WATCHED, 0.1)
+            heard = signal.sigtimedwait(self._watched, 0.1)
             hurry = hurry or (heard is not None and heard.si_signo in STOPPING)
 
 
 def _prepare(part: Part) -> None:
     die_with_parent(part.kill_with_parent)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, WATCHED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {*STOPPING, signal.SIGCHLD})
 
 
 def _how(code: int) -> str:

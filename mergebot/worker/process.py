@@ -6,9 +6,11 @@ a landing waiting. A fork per child costs little memory and lets a hung task be 
 on an idle queue is picked up within 5 ms.
 """
 
+import logging
 import os
 import signal
 import socket
+import warnings
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -49,6 +51,7 @@ class _Shape:
 def run_worker(settings: Settings, pool: Pool) -> int:
     """Work until SIGTERM, then finish what is under way; return the exit code."""
     start_logging(settings)
+    _quiet_celery()
     shape = _shape(settings, pool)
     app = make_app(settings.redis)
     register(app, _DeskKeeper(settings))
@@ -70,6 +73,13 @@ def run_worker(settings: Settings, pool: Pool) -> int:
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _quiet_celery() -> None:
+    # It tells of every message at INFO, and our services log what came of it.
+    logging.getLogger("celery").setLevel(logging.WARNING)
+    # Root is no danger here: messages are JSON, and gates leave root before any step runs.
+    warnings.filterwarnings("ignore", message="You're running the worker with superuser")
 
 
 def _shape(settings: Settings, pool: Pool) -> _Shape:

@@ -130,6 +130,8 @@ class EmbeddedValkey:
                 self._process.wait()
             self._process = None
         if self._lock is not None:
+            # Closing alone would leave it locked while a fork of this process lives.
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
             os.close(self._lock)
             self._lock = None
 

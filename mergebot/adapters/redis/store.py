@@ -93,8 +93,10 @@ class RedisStore(RedisEffects):
     def ended(self, lane: Lane, *, limit: int) -> Sequence[Candidate]:
         """Return the newest ended candidates, newest first."""
         keys = LaneKeys(lane)
+        if limit < 1:
+            return []
         names = self._server.ask(lambda client: client.zrevrange(keys("order"), 0, limit - 1))
-        if limit < 1 or not names:
+        if not names:
             return []
         found = self._server.ask(lambda client: client.hmget(keys("ended"), names))
         read = decoder(Candidate, where=keys("ended"))
@@ -111,8 +113,10 @@ class RedisStore(RedisEffects):
                 .execute()
             )
         )
-        text = found[0] or found[1]
-        return decode(Candidate, text, where=keys("open")) if text else None
+        for text, name in zip(found, ("open", "newest"), strict=True):
+            if text:
+                return decode(Candidate, text, where=keys(name))
+        return None
 
     def story(self, lane: Lane, pr: int, *, limit: int) -> Sequence[Entry]:
         """Return what happened to a PR (0: to the lane itself), oldest first."""
@@ -123,7 +127,9 @@ class RedisStore(RedisEffects):
     def landings(self, lane: Lane, *, limit: int) -> Sequence[Receipt]:
         """Return the newest receipts, newest first."""
         key = LaneKeys(lane)("landings")
-        found = self._server.ask(lambda client: client.lrange(key, 0, limit - 1)) if limit else []
+        found = (
+            self._server.ask(lambda client: client.lrange(key, 0, limit - 1)) if limit > 0 else []
+        )
         return [Receipt(text.decode()) for text in found]
 
     def seen_heads(self, lane: Lane) -> Mapping[int, SeenHead]:

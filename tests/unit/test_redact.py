@@ -169,3 +169,13 @@ def test_a_stream_hides_a_token_longer_than_what_it_holds() -> None:
     stream = redactor().stream()
     out = b"".join(stream.feed(chunk) for chunk in (b"x gh", b"p_", *[b"a1B2" * 5000] * 8, b" end"))
     assert out + stream.close() == b"x [redacted] end"
+
+
+@pytest.mark.parametrize(
+    "piece", [f"-----BEGIN {WHAT}", "eyJ", "ghp_", "://a:", "authorization:", "aws secret=", "a\r"]
+)
+@pytest.mark.timeout(10)
+def test_output_made_to_be_slow_is_not(piece: str) -> None:
+    stream, fed = redactor(SECRET).stream(), (piece * 100_000).encode()[:400_000]
+    out = b"".join(stream.feed(fed[at : at + 4096]) for at in range(0, len(fed), 4096))
+    assert len(out + stream.close()) <= 2 * len(fed)

@@ -53,7 +53,10 @@ class Credential:
 
 def origin_of(url: str) -> str:
     """Return scheme, host and port of a URL, "" where it has no host; raises Refused."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise Refused(f"{url[:80]!r} is not an address that git can be given") from None
     host = parts.netloc.rpartition("@")[2]
     name = host if host.endswith("]") else re.sub(r":\d*$", "", host)
     if not host:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -22,7 +22,7 @@ from mergebot.adapters.git.refs import (
     mirror_trunk,
     pull_ref,
 )
-from mergebot.adapters.git.remote import FETCH, RefGone, Remote
+from mergebot.adapters.git.remote import FETCH, Malformed, RefGone, Remote
 from mergebot.domain.ids import Sha, parse_sha
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import RemoteHeads
@@ -66,19 +66,35 @@ def locked(git: GitDir) -> Iterator[None]:
 
 
 def fetch_heads(remote: Remote, trunk: str, pulls: Sequence[int]) -> RemoteHeads:
-    """Bring in the trunk and the heads of `pulls` in one connection, and say where they stand."""
+    """Bring in the trunk and the heads of `pulls` in one connection, and say where they stand.
+
+    A head that git refuses as malformed is Refused when it is the only one, else it stays away
+    alone: one pull request cannot keep the others out.
+    """
     wanted = {branch_ref(trunk): mirror_trunk(trunk)}
     wanted |= {pull_ref(number): mirror_pull(number) for number in pulls}
     with locked(remote.git):
-        try:
-            _fetch(remote, wanted)
-        except RefGone:
-            there = remote.refs(*wanted)
-            wanted = {ref: local for ref, local in wanted.items() if ref in there}
-            _fetch(remote, wanted)
-        tips = _tips(remote.git, wanted)
+        brought = _bring(remote, wanted)
+        tips = _tips(remote.git, brought)
     head = tips.get(pull_ref(pulls[0])) if len(pulls) == 1 else None
     return RemoteHeads(trunk=tips.get(branch_ref(trunk)), head=head)
+
+
+def _bring(remote: Remote, wanted: Mapping[str, str]) -> Mapping[str, str]:
+    """Fetch what there is of `wanted`, and return that part."""
+    try:
+        _fetch(remote, wanted)
+    except RefGone:
+        there = remote.refs(*wanted)
+        return _bring(remote, {ref: local for ref, local in wanted.items() if ref in there})
+    except Malformed:
+        trunk_and_one = 2
+        if len(wanted) <= trunk_and_one:
+            raise
+        for ref, local in wanted.items():
+            with suppress(Malformed, RefGone):
+                _fetch(remote, {ref: local})
+    return wanted
 
 
 def fetch_notes(remote: Remote) -> Sha | None:

@@ -75,6 +75,10 @@ class MirrorGit(Git):
         """Return the id of a commit's tree."""
         return reading.tree(self.local, sha)
 
+    def root_files(self, sha: Sha) -> str:
+        """Return a digest of the files in a commit's top directory."""
+        return reading.root_files(self.local, sha)
+
     def read(self, sha: Sha, path: str) -> bytes | None:
         """Return a file as of a commit, or None where there is none."""
         return reading.read(self.local, sha, path)

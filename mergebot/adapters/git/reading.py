@@ -1,5 +1,6 @@
 """What a mirror knows of commits, trees and files, without any network."""
 
+import hashlib
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -44,6 +45,13 @@ def tree(git: GitDir, sha: Sha) -> str:
     """Return the id of a commit's tree."""
     (commit,) = read_commits(git, [sha])
     return commit.tree
+
+
+def root_files(git: GitDir, sha: Sha) -> str:
+    """Return a digest of the names and blob ids of the files in a commit's top directory."""
+    rows = git.run("ls-tree", "-z", "--full-tree", sha).out.split(b"\0")
+    files = [row for row in rows if b" blob " in row.partition(b"\t")[0]]
+    return hashlib.sha256(b"\0".join(files)).hexdigest()
 
 
 def read(git: GitDir, sha: Sha, path: str) -> bytes | None:

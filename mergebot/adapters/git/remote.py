@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 import stamina
 
@@ -28,6 +27,7 @@ _OPTIONS = (
     "http.lowSpeedTime=45",
 )
 _NO_REF = re.compile(r"couldn't find remote ref", re.IGNORECASE)
+_BROKEN = re.compile(r"^(?:remote: )?error: (object [0-9a-f]{40,64}: .*)$", re.MULTILINE)
 _DENIED = re.compile(
     r"authentication failed|could not read (?:username|password)|returned error: 40[13]\b"
     r"|permission to \S+ denied|access denied|HTTP 40[13]\b",
@@ -44,6 +44,10 @@ _FORBIDDEN = re.compile(r"transport '\S*' not allowed", re.IGNORECASE)
 
 class RefGone(Missing):
     """A ref that was asked for is not on the remote."""
+
+
+class Malformed(Refused):
+    """The remote sent an object that git takes for damaged or for an attack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Remote:
         return {name: parse_sha(sha) for sha, _, name in rows if name in names}
 
     def _credential(self) -> Credential:
-        if urlsplit(self.url).scheme not in ("http", "https"):
+        if self.url.partition("://")[0].lower() not in ("http", "https"):
             return Credential("", "")
         return Credential(origin_of(self.url), self.token())
 
@@ -95,6 +99,8 @@ def failure(answer: Answer) -> Unavailable | Refused:
     said, line = answer.err, one_line(answer.err)
     if _NO_REF.search(said):
         return RefGone(f"The remote does not have what was asked for: {line}")
+    if broken := _BROKEN.search(said):
+        return Malformed(f"git refuses what was pushed there: {one_line(broken[1])}")
     if _DENIED.search(said):
         return Refused(f"The forge refused the bot's credential: {line}")
     if _ABSENT.search(said):

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from mergebot.adapters.policy_model import Gate, Rules, Section
 from mergebot.domain.gate import GateSpec, Step
@@ -119,14 +119,16 @@ def _allowed_in(place: Place) -> list[str]:
     return [key for key in inside if "." not in key and key != "*"]
 
 
-def _described(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, str]]:
+def _described(model: type[Section], prefix: str) -> Iterator[tuple[str, str]]:
     for name, field in model.model_fields.items():
         yield f"{prefix}{name}", field.description or ""
-        inner = [*get_args(field.annotation), field.annotation]
-        for each in inner:
+        inside = f"{prefix}{name}."
+        if field.annotation is not None and get_origin(field.annotation) is dict:
+            inside += "*."
+            yield inside[:-1], "a table"
+        for each in (field.annotation, *get_args(field.annotation)):
             if isinstance(each, type) and issubclass(each, Section):
-                star = "*." if name == "contracts" else ""
-                yield from _described(each, f"{prefix}{name}.{star}")
+                yield from _described(each, inside)
 
 
 def _contradictions(table: Table) -> Iterator[str]:

@@ -83,7 +83,7 @@ def unknown_key(key: str, allowed: Iterable[str], *, inside: str) -> str:
     It names the nearest key that does, where one is near.
     """
     known = list(allowed)
-    close = get_close_matches(key[:80], known, n=1)
+    close = get_close_matches(key[:80], known, n=1, cutoff=0.7)
     hint = f"perhaps {close[0]} is meant; " if close else ""
     name, whole = (f"{inside}.{bare(key)}", f"of {inside}") if inside else (bare(key), "here")
     return f"{name} is no known key; {hint}the keys {whole} are {', '.join(known)}."

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from http import HTTPStatus
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +20,7 @@ from starlette.routing import Route
 from mergebot.localforge import access, people, protection, pushes, repositories
 from mergebot.localforge.errors import ApiError
 from mergebot.localforge.forge import Forge
-from mergebot.localforge.git import ENVIRONMENT, Update
+from mergebot.localforge.git import ENVIRONMENT, Bare, Update
 from mergebot.localforge.routing import Caller
 from mergebot.localforge.store import Row
 
@@ -53,6 +53,12 @@ class Visit:
     caller: Caller
     path: str
     service: str
+
+
+@cache
+def backend() -> str:
+    """Return the path of git's CGI program; starting it directly saves one process a request."""
+    return str(Path(Bare(Path.cwd()).run("--exec-path").strip()) / "git-http-backend")
 
 
 def routes(forge: Forge) -> list[Route]:
@@ -198,8 +204,7 @@ async def _run(visit: Visit, more: dict[str, str]) -> Response:
     """Start http-backend and stream what it says."""
     env = await run_in_threadpool(_environment, visit)
     process = await asyncio.create_subprocess_exec(
-        "git",
-        "http-backend",
+        backend(),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,

@@ -1,7 +1,10 @@
 """The forge as a process: its root, its admin, its socket, and a clean end."""
 
+import contextlib
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +30,7 @@ class Listening:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that says when it is ready."""
+    """uvicorn that says when it is ready, and for which being stopped is a good end."""
 
     ready: Callable[[], None] = staticmethod(lambda: None)
 
@@ -36,6 +39,19 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on SIGTERM and SIGINT; uvicorn's own would raise the signal again afterwards."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {s: signal.signal(s, self.handle_exit) for s in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -5,6 +5,7 @@ import hmac
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -139,7 +140,7 @@ class ForgeProcess:
         if token:
             headers["Authorization"] = f"token {token}"
         base = self.url if path.startswith(("/_forge", "/api/")) else self.api_url
-        data = None if body is None else json.dumps(body)
+        data = more.pop("data", None if body is None else json.dumps(body))
         with requests.Session() as session:
             session.trust_env = False
             more.setdefault("allow_redirects", False)
@@ -194,6 +195,12 @@ class ForgeProcess:
     def switch(self, **values: Any) -> None:
         """Set switches of the forge."""
         assert self.call("POST", "/_forge/switches", values).status_code == 200
+
+    def switch_off(self, name: str) -> None:
+        """Return a switch to its default, even where it keeps requests from being answered."""
+        with sqlite3.connect(self.root / "forge.sqlite3", timeout=10) as store:
+            store.execute("DELETE FROM switches WHERE name = ?", (name,))
+        store.close()
 
 
 @dataclass

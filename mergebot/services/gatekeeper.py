@@ -29,7 +29,7 @@ from mergebot.ports.sandbox import (
     Unwanted,
     Workspaces,
 )
-from mergebot.services.gatelog import GateLog, Redact
+from mergebot.services.gatelog import GateLog, Redaction
 from mergebot.services.heartbeat import Desk, Heartbeat
 
 SETUP = "setup"
@@ -53,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gatekeeper:
-    """Runs gates on this host, as `worker`; `redact` takes what is secret out of output."""
+    """Runs gates on this host, as `worker`; `redaction` takes what is secret out of output."""
 
     runs: Runs
     logs: Logs
@@ -61,7 +61,7 @@ class Gatekeeper:
     workspaces: Workspaces
     caches: Caches
     clock: Clock
-    redact: Redact
+    redaction: Redaction
     worker: str
 
     def gate(self, lane: Lane, run: str, source: Source) -> bool:
@@ -73,7 +73,7 @@ class Gatekeeper:
         taken = self.runs.take(lane, run, self.worker, now)
         if taken is None:
             return False
-        log = GateLog(self.redact)
+        log = GateLog(self.redaction)
         desk = Desk(self.runs, self.logs, self.clock)
         progress = RunProgress(worker=self.worker, started_at=now, beat=now)
         with Heartbeat(desk, lane, run, log, progress) as heartbeat:

@@ -1,49 +1,34 @@
 """A gate's output on its way to people: redacted, hashed, kept in part, written in batches."""
 
 import hashlib
-from collections.abc import Callable
 from threading import Lock
+from typing import Protocol
 
 from mergebot.domain import limits
 
-Redact = Callable[[bytes], bytes]
 
-HOLD_BYTES = 512
-"""Held back of a line that is not complete: a secret may still be arriving. None is longer."""
+class RedactedStream(Protocol):
+    """Redacts one output that comes in chunks; it holds back what may be half a secret."""
 
-LINE_BYTES_MAX = 64 * 1024
-"""A line that grows beyond this is cut all the same."""
+    def feed(self, chunk: bytes) -> bytes:
+        """Take a chunk and return what can be shown by now."""
+        ...
+
+    def close(self) -> bytes:
+        """Return the rest."""
+        ...
 
 
-class RedactedStream:
-    """Redacts a stream so that a secret split between two chunks is seen whole."""
+class Redaction(Protocol):
+    """Takes what is secret out of what gates print."""
 
-    def __init__(self, redact: Redact) -> None:
-        self._redact = redact
-        self._held = b""
+    def data(self, data: bytes) -> bytes:
+        """Return whole data without its secrets."""
+        ...
 
-    def feed(self, data: bytes) -> bytes:
-        """Take more of the stream and return what can be shown by now."""
-        self._held += data
-        cut = self._held.rfind(b"\n") + 1
-        if not cut and len(self._held) <= LINE_BYTES_MAX:
-            cut = self._seam(len(self._held) - HOLD_BYTES)
-        elif not cut:
-            cut = self._seam(len(self._held) - HOLD_BYTES) or len(self._held)
-        shown, self._held = self._held[:cut], self._held[cut:]
-        return self._redact(shown) if shown else b""
-
-    def end(self) -> bytes:
-        """Return what was held back."""
-        shown, self._held = self._held, b""
-        return self._redact(shown) if shown else b""
-
-    def _seam(self, cut: int) -> int:
-        """Return `cut` where no secret lies across it, else 0."""
-        if cut <= 0:
-            return 0
-        parts = self._redact(self._held[:cut]) + self._redact(self._held[cut:])
-        return cut if parts == self._redact(self._held) else 0
+    def stream(self) -> RedactedStream:
+        """Return what redacts one output."""
+        ...
 
 
 class StepOutput:
@@ -81,21 +66,22 @@ class StepOutput:
 class GateLog:
     """Collects a gate's output from one thread and hands it out in batches to another."""
 
-    def __init__(self, redact: Redact) -> None:
-        self._redact = redact
-        self._stream = RedactedStream(redact)
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
+        self._stream = redaction.stream()
         self._waiting = bytearray()
         self._lock = Lock()
         self.step = StepOutput()
 
     def head(self, line: str) -> None:
         """Write a line of the gate's own between the steps' outputs."""
+        shown = self._redaction.data(f"[mergebot] {line}\n".encode())
         with self._lock:
-            self._waiting += self._redact(f"\n[mergebot] {line}\n".encode())
+            fresh = not self._waiting or self._waiting.endswith(b"\n")
+            self._waiting += shown if fresh else b"\n" + shown
 
     def start(self) -> None:
         """Begin with a new step."""
-        self._stream = RedactedStream(self._redact)
         self.step = StepOutput()
 
     def again(self) -> None:
@@ -108,7 +94,8 @@ class GateLog:
 
     def end(self) -> None:
         """Hold nothing of the output back any longer: the step's process ended."""
-        self._keep(self._stream.end())
+        self._keep(self._stream.close())
+        self._stream = self._redaction.stream()
 
     def _keep(self, shown: bytes) -> None:
         self.step.add(shown)

@@ -113,7 +113,7 @@ def desk(settings: Settings) -> Desk:
         workspaces=workspaces,
         caches=DirectoryCaches(settings.home / "caches"),
         clock=parts.clock,
-        redact=redactor.data,
+        redaction=redactor,
         worker=worker_name(),
     )
     return Desk(parts, bell, RedisPulse(client), gatekeeper, workspaces)

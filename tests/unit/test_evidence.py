@@ -32,7 +32,10 @@ def test_output_is_shown_as_text(output: bytes, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("collected 1\n\n    def test():\n>       assert 1 == 2\nE       assert 1 == 2\n", "E       "),
+        (
+            "collected 1\n\n    def test():\n>       assert 1 == 2\nE       assert 1 == 2\n",
+            "E       ",
+        ),
         ("....\nFAILED tests/x.py::test_a - boom\n1 failed", "FAILED tests/x.py::test_a"),
         ("cc -c a.c\na.c:3:5: error: unknown type name 'in'\n 3 | in x;", "a.c:3:5: error:"),
         ("ok\nerror[E0308]: mismatched types\n --> src/main.rs:2:5", "error[E0308]"),

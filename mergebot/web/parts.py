@@ -7,10 +7,10 @@ from mergebot.domain.ids import Lane
 from mergebot.ports.basics import Clock
 from mergebot.ports.changes import Changes
 from mergebot.ports.doorbell import Doorbell
-from mergebot.ports.forge import Forge
 from mergebot.ports.inbox import Inbox
 from mergebot.ports.letters import Letters
 from mergebot.ports.operator import Operator
+from mergebot.ports.people import People
 from mergebot.ports.runs import Logs, Runs
 from mergebot.ports.store import Store
 from mergebot.services.reporting import Reporting
@@ -46,7 +46,7 @@ class WebParts:
     inbox: Inbox
     doorbell: Doorbell
     clock: Clock
-    forge: Forge
+    forge: People
     operator: Operator
     pages: Letters
     changes: Changes

@@ -1,0 +1,22 @@
+"""Who people are: the part of the forge that a door needs."""
+
+from typing import Protocol
+
+from mergebot.domain.ids import Actor
+from mergebot.ports.forge import Permission
+
+
+class People(Protocol):
+    """Vouches for people. Every method raises Unavailable or Refused; a Forge is one."""
+
+    def me(self) -> Actor:
+        """Return the bot's own account."""
+        ...
+
+    def caller(self, token: str) -> Actor:
+        """Return whose forge token this is; raises Refused for an invalid one."""
+        ...
+
+    def permission(self, repo: str, actor: Actor) -> Permission:
+        """Return what `actor` may do in a repository."""
+        ...

@@ -1,6 +1,5 @@
 """Writing a commit's tree to a directory, beside a repository that holds this commit alone."""
 
-import subprocess
 from pathlib import Path
 
 from mergebot.adapters.git.command import GitDir, argv, environment, one_line
@@ -9,7 +8,7 @@ from mergebot.domain.ids import Sha
 from mergebot.ports.errors import Refused, Unavailable
 
 _PACK = Limits(300.0)
-_CHECKOUT = Limits(600.0)
+_WRITE = Limits(600.0)
 
 _CONFIG = """\
 [core]
@@ -36,9 +35,8 @@ def export(git: GitDir, sha: Sha, into: Path) -> None:
     (own / "HEAD").write_text(f"{sha}\n")
     pack = packs / f"pack-{sha}.pack"
     _pack(git, sha, pack)
-    alone = GitDir(own)
-    alone.run("index-pack", str(pack), limits=_PACK)
-    _check_out(own, into)
+    _own(own, "index-pack", str(pack))
+    _own(own, f"--work-tree={into}", "read-tree", "-u", "--reset", "HEAD")
 
 
 def _pack(git: GitDir, sha: Sha, pack: Path) -> None:
@@ -52,9 +50,9 @@ def _pack(git: GitDir, sha: Sha, pack: Path) -> None:
         raise Unavailable(f"git pack-objects failed here: {one_line(answer.err)}")
 
 
-def _check_out(own: Path, into: Path) -> None:
-    arguments = (f"--work-tree={into}", "read-tree", "-u", "--reset", "HEAD")
+def _own(own: Path, *arguments: str) -> None:
+    # The copy is thrown away after its run, so nothing in it needs to survive a power cut.
     line = argv(own, ("core.fsync=none",), arguments)
-    answer = perform(Job(line, environment(), limits=_CHECKOUT, stdout=subprocess.PIPE))
+    answer = perform(Job(line, environment(), limits=_WRITE))
     if answer.code:
         raise Unavailable(f"The tree cannot be written here: {one_line(answer.err)}")

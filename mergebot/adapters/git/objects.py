@@ -11,6 +11,7 @@ from mergebot.ports.errors import Unavailable
 
 _PERSON = re.compile(rb"(?P<name>[^<\n]*)<(?P<email>[^>\n]*)>[ ]?(?P<when>\d+ [+-]\d{4})?")
 _RECORD_FIELDS = 5
+_TEXT_BYTES_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,15 @@ class Commit:
         return len(self.parents) > 1
 
     def decoded(self, raw: bytes) -> str:
-        """Return bytes of this commit as text, by the encoding that it names."""
+        """Return bytes of this commit as text, by the encoding that it names.
+
+        Only the start of a long one, since the author chooses the codec and some are slow.
+        """
+        short = raw[:_TEXT_BYTES_MAX]
         try:
-            return raw.decode(self.encoding.decode("ascii") or "utf-8", "replace")
-        except (LookupError, UnicodeDecodeError):
-            return raw.decode("utf-8", "replace")
+            return short.decode(self.encoding.decode("ascii") or "utf-8", "replace")
+        except (LookupError, ValueError):
+            return short.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 
 ASK = Limits(30.0)
 FETCH = Limits(900.0)
-PUSH = Limits(120.0)
+PUSH = Limits(50.0)
+"""Less than a lane's lease: a push that hangs is read back by the holder that began it."""
 
 _TRIES = 3
 _TRY_AGAIN_WITHIN_S = 10.0
@@ -107,6 +108,8 @@ def failure(answer: Answer) -> Unavailable | Refused:
         return Missing(f"The repository is not there, or the bot may not see it: {line}")
     if _MOVED.search(said):
         return Refused("The repository's git address redirects elsewhere; use its new name")
+    if "does not support --atomic" in said:
+        return Refused("The forge's git takes no atomic pushes, so nothing can land safely there")
     if _FORBIDDEN.search(said):
         return Refused(f"The repository's git address is of a kind that is not allowed: {line}")
     return Unavailable(f"The forge did not answer git clearly: {line}")

@@ -102,6 +102,32 @@ def test_a_hook_that_declines_everything_is_asked_again_without_the_head_branch(
         git.push_landing(landing(result, head, branch=""))
 
 
+@pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/feature", "refs/notes/mergebot"])
+def test_a_ref_that_moves_while_the_push_arrives_lets_nothing_land(
+    remote: Repo, git: MirrorGit, ref: str
+) -> None:
+    head = proposed(remote, {"n": "1\n"})
+    remote.commit("Meanwhile", {"o": "o\n"})
+    push = landing(landable(git), head)
+    remote.branch("aside", "main")
+    stranger = remote.commit("At the last moment", {"p": "p\n"})
+    clear = "unset GIT_QUARANTINE_PATH GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES"
+    once = f"test -e once || {{ touch once; git update-ref {ref} {stranger}; }}"
+    hook(remote, "pre-receive", f"{clear}; {once}")
+    before = refs(remote)
+    outcome = git.push_landing(push)
+    if ref == "refs/notes/mergebot":
+        assert outcome is PushOutcome.LANDED
+        assert list(git.receipts()) == [push.merged]
+    else:
+        assert outcome in (PushOutcome.TRUNK_MOVED, PushOutcome.HEAD_REFUSED, PushOutcome.UNCLEAR)
+        assert refs(remote) == before.replace(remote_line(before, ref), f"{stranger} commit\t{ref}")
+
+
+def remote_line(listing: str, ref: str) -> str:
+    return next(line for line in listing.splitlines() if line.endswith(f"\t{ref}"))
+
+
 def test_a_receipt_written_meanwhile_is_kept(remote: Repo, git: MirrorGit, tmp_path: Path) -> None:
     remote.branch("release", "main")
     there = remote.commit("Release", {"r": "r\n"})

@@ -75,8 +75,10 @@ class Enqueuer(Enum):
 class Touched:
     """What would land (`changes`) and what its author changed, as raw diffs.
 
+    What is in a file counts only where it would land; the right to touch it counts in both diffs.
     `twins` are the pairs of paths that one file system would take for the same file. `targets` has
-    the text of every symbolic link that `links_to_read` names, by path; a missing one is refused.
+    the text of every symbolic link that `links_to_read(changes)` names, by path; a link whose
+    text is missing is refused.
     """
 
     changes: Sequence[Change]
@@ -157,26 +159,26 @@ class _Check:
 
     def faults(self, touched: Touched) -> dict[tuple[str, str], Reason]:
         """Return (path, sentence) and the reason for everything that is wrong, in path order."""
-        changes = {(change.path, change): None for change in touched.changes}
-        changes.update({(change.path, change): None for change in touched.author_changes})
-        found: dict[tuple[str, str], Reason] = {}
         authors = {change.path for change in touched.author_changes}
-        for path, change in sorted(changes, key=lambda item: item[0]):
-            for reason, text in self._of(change, touched.targets):
-                found[path, _sentence(path, text)] = reason
+        found: dict[tuple[str, str], Reason] = {}
+        for change in sorted(touched.changes, key=lambda each: each.path):
+            path = change.path
+            fault = "" if change.deletes else self._content_fault(change, touched.targets)
+            if fault:
+                found[path, _sentence(path, fault)] = Reason.FORBIDDEN_CONTENT
             if path not in authors:
                 text = "would change in the landing, although its author did not change it"
                 found[path, _sentence(path, text)] = Reason.OUT_OF_SCOPE
+        both = (*touched.changes, *touched.author_changes)
+        for change in {(each.path, each.moves_submodule): each for each in both}.values():
+            for reason, text in self._right_faults(change):
+                found[change.path, _sentence(change.path, text)] = reason
         for one, other in touched.twins:
             text = f"and {render_path(other)} are one file where case or accents do not count"
             found[one, _sentence(one, text)] = Reason.FORBIDDEN_CONTENT
-        return found
+        return dict(sorted(found.items(), key=lambda item: item[0]))
 
-    def _of(self, change: Change, targets: Mapping[str, str]) -> Iterable[tuple[Reason, str]]:
-        if not change.deletes:
-            fault = self._content_fault(change, targets)
-            if fault:
-                yield Reason.FORBIDDEN_CONTENT, fault
+    def _right_faults(self, change: Change) -> Iterable[tuple[Reason, str]]:
         if self._guards(change.path):
             fault = self._protected_fault(change.path)
             if fault:

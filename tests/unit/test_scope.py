@@ -190,6 +190,11 @@ def test_a_link_whose_target_is_unknown_is_refused() -> None:
     assert refusal(ANYTHING, link).reason is Reason.FORBIDDEN_CONTENT
 
 
+def test_a_link_that_is_on_the_trunk_already_is_not_read_again() -> None:
+    touched = Touched([edit("a")], [edit("a"), add("link", Mode.SYMLINK)])
+    assert check_scope(touched, ANYTHING) == Inside(("a",))
+
+
 def test_a_submodule_has_to_be_named_exactly() -> None:
     pointer = Change("vendor/x", Mode.SUBMODULE, Mode.SUBMODULE, OLD, NEW)
     for change in (pointer, edit(".gitmodules"), delete("vendor/x", Mode.SUBMODULE)):

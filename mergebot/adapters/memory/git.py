@@ -1,0 +1,180 @@
+"""A host's mirror of a repository, over commits as values: what it never fetched it does not know."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mergebot.adapters.memory.objects import Commit, Objects, tree_id
+from mergebot.adapters.memory.remote import Remote
+from mergebot.adapters.memory.replaying import replay
+from mergebot.domain.ids import Actor, Sha
+from mergebot.domain.names import fold
+from mergebot.domain.receipts import Receipt
+from mergebot.domain.scope import Change
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.forge import Repository
+from mergebot.ports.git import (
+    Git,
+    Mirrors,
+    Push,
+    PushOutcome,
+    RemoteHeads,
+    Replay,
+    Replayed,
+    ReplayRequest,
+)
+
+
+@dataclass(slots=True)
+class MemoryGit(Git):
+    """One repository's git on one host; `me` is whom the remote takes it for."""
+
+    remote: Remote
+    me: Actor
+    known: set[Sha] = field(default_factory=set)
+
+    @property
+    def _objects(self) -> Objects:
+        return self.remote.objects
+
+    def _bring(self, sha: Sha | None) -> Sha | None:
+        if sha is not None:
+            self.known |= self._objects.ancestors(sha)
+        return sha
+
+    def _commit(self, sha: Sha) -> Commit:
+        if sha not in self.known:
+            raise Unavailable(f"commit {sha} is not in this host's mirror")
+        return self._objects.commit(sha)
+
+    def fetch(self, trunk: str, pulls: Sequence[int]) -> RemoteHeads:
+        """Bring in the trunk's tip and the heads of `pulls`; return the trunk's tip."""
+        heads = self.remote.seen.heads
+        brought = [self._bring(heads.get(f"refs/pull/{number:d}/head")) for number in pulls]
+        head = brought[0] if len(brought) == 1 else None
+        return RemoteHeads(self._bring(heads.get(f"refs/heads/{trunk}")), head)
+
+    def remote_heads(self, trunk: str, pull: int) -> RemoteHeads:
+        """Ask the remote, without bringing anything in."""
+        heads = self.remote.seen.heads
+        return RemoteHeads(heads.get(f"refs/heads/{trunk}"), heads.get(f"refs/pull/{pull:d}/head"))
+
+    def has(self, sha: Sha) -> bool:
+        """Tell whether the commit is in the mirror."""
+        return sha in self.known
+
+    def is_ancestor(self, older: Sha, newer: Sha) -> bool:
+        """Tell whether `newer` contains `older`; raises Unavailable when either is missing."""
+        older_id, newer_id = self._commit(older).id, self._commit(newer).id
+        return older_id in self._objects.ancestors(newer_id)
+
+    def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
+        return self._objects.first_parents(self._commit(after).id, self._commit(upto).id)
+
+    def subject(self, sha: Sha) -> str:
+        """Return the first line of a commit's message."""
+        return self._commit(sha).subject
+
+    def tree(self, sha: Sha) -> str:
+        """Return the id of a commit's tree."""
+        return tree_id(self._commit(sha).tree)
+
+    def root_files(self, sha: Sha) -> str:
+        """Return a digest of the files in a commit's top directory."""
+        tree = self._commit(sha).tree
+        return tree_id({path: content for path, content in tree.items() if "/" not in path})
+
+    def read(self, sha: Sha, path: str) -> bytes | None:
+        """Return a file as of a commit, or None where there is none."""
+        content = self._commit(sha).tree.get(path)
+        return None if content is None else content.encode()
+
+    def blob(self, blob_id: str) -> bytes:
+        """Return a file's content by its id."""
+        return self._objects.blob(blob_id).encode()
+
+    def replay(self, request: ReplayRequest) -> Replay:
+        """Replay a head on a base; the same request gives the same commit anywhere."""
+        self._commit(request.base)
+        self._commit(request.head)
+        result = replay(self._objects, request)
+        if isinstance(result, Replayed):
+            self._bring(result.merge.merged)
+        return result
+
+    def changes(self, base: Sha, merged: Sha) -> Sequence[Change]:
+        """Return a record for every path that differs between two commits."""
+        return self._objects.changes(self._commit(base).id, self._commit(merged).id)
+
+    def patch(self, base: Sha, merged: Sha) -> str:
+        """Return the names of what differs."""
+        return "".join(f"{change.path}\n" for change in self.changes(base, merged))
+
+    def twins(self, merged: Sha, base: Sha) -> Sequence[tuple[str, str]]:
+        """Return new pairs of paths that some file systems take for one."""
+        known = set(_pairs(self._commit(base)))
+        return tuple(pair for pair in _pairs(self._commit(merged)) if pair not in known)
+
+    def push_landing(self, push: Push) -> PushOutcome:
+        """Land: trunk, note and the author's branch, all of them or none."""
+        if not self.is_ancestor(push.base, push.merged):
+            raise Refused(f"{push.merged} does not contain {push.base}, so it cannot land on it")
+        trunk, head = f"refs/heads/{push.trunk}", f"refs/heads/{push.head_branch}"
+        heads = self.remote.now.heads
+        if heads.get(trunk) != push.base:
+            return PushOutcome.TRUNK_MOVED
+        if trunk in self.remote.protected:
+            raise Refused("The forge refused to move the trunk: protected branch")
+        refs: dict[str, Sha | None] = {trunk: push.merged}
+        if push.head_branch and head != trunk:
+            if heads.get(head) != push.head or head in self.remote.protected:
+                return PushOutcome.HEAD_REFUSED
+            refs[head] = push.merged
+        self.remote.move(self.me, refs, {push.merged: push.receipt.text})
+        return PushOutcome.LANDED
+
+    def keep_candidate(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at refs/mergebot/candidate/<pull>."""
+        self.remote.move(self.me, {_kept(pull): self._commit(merged).id}, {})
+
+    def drop_candidate(self, pull: int) -> None:
+        """Remove refs/mergebot/candidate/<pull>; one that is not there is no error."""
+        self.remote.move(self.me, {_kept(pull): None}, {})
+
+    def receipts(self) -> Mapping[Sha, Receipt]:
+        """Return every receipt on the remote's notes, by the commit it was written for."""
+        return {sha: Receipt(text) for sha, text in self.remote.seen.notes.items()}
+
+    def export(self, sha: Sha, into: str) -> None:
+        """Write a commit's tree into the empty directory `into`."""
+        for path, content in self._commit(sha).tree.items():
+            file = Path(into, path)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(content)
+
+
+@dataclass(slots=True)
+class MemoryMirrors(Mirrors):
+    """The mirrors of one host; `remotes` are the repositories by id."""
+
+    remotes: Mapping[int, Remote]
+    me: Actor
+    made: dict[int, MemoryGit] = field(default_factory=dict)
+
+    def of(self, repository: Repository) -> Git:
+        """Return the repository's git; the same mirror each time."""
+        if repository.id not in self.made:
+            self.made[repository.id] = MemoryGit(self.remotes[repository.id], self.me)
+        return self.made[repository.id]
+
+
+def _pairs(commit: Commit) -> Sequence[tuple[str, str]]:
+    alike: dict[str, list[str]] = {}
+    for path in sorted(commit.tree):
+        alike.setdefault(fold(path), []).append(path)
+    return [(group[0], other) for group in alike.values() for other in group[1:]]
+
+
+def _kept(pull: int) -> str:
+    return f"refs/mergebot/candidate/{pull:d}"

@@ -1,0 +1,44 @@
+"""What a memory forge tells, as the body of a delivery and read back from it."""
+
+import json
+from dataclasses import asdict
+
+from mergebot.domain.ids import Actor, Sha
+from mergebot.domain.news import (
+    CommentMade,
+    Ignored,
+    LabelSet,
+    News,
+    PullFacts,
+    PullMoved,
+    ReviewGiven,
+    TrunkPushed,
+)
+
+
+def news_body(news: News) -> bytes:
+    """Return the body of the delivery that says `news`."""
+    return json.dumps({"kind": type(news).__name__, **asdict(news)}).encode()
+
+
+def read_news(event: str, body: bytes) -> News:
+    """Return what a delivery says; raises ValueError for a body that is none."""
+    said = json.loads(body)
+    for name in ("actor", "sender", "author"):
+        if name in said:
+            said[name] = Actor(**said[name])
+    match said.pop("kind", ""):
+        case "LabelSet":
+            facts = said.pop("pull")
+            facts["author"] = Actor(**facts["author"])
+            return LabelSet(pull=PullFacts(**facts), **said)
+        case "PullMoved":
+            return PullMoved(**said)
+        case "CommentMade":
+            return CommentMade(**said)
+        case "TrunkPushed":
+            return TrunkPushed(**{**said, "after": Sha(said["after"])})
+        case "ReviewGiven":
+            return ReviewGiven(**said)
+        case kind:
+            return Ignored(f"{event} says {kind!r}, which nobody reads")

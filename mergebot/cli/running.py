@@ -4,13 +4,13 @@ import http.client
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import click
 
-from mergebot.cli.supervisor import CannotStart, Part, Supervisor
+from mergebot.cli.supervisor import CannotStart, Interrupted, Part, Supervisor
 from mergebot.settings import Need, Settings, admin_token, load
 
 DRAIN_S = 20.0
@@ -31,7 +31,9 @@ def up(*, as_json: bool) -> None:
         check_redis(settings)
         admin_token(settings)
         with _supervised([_part("web"), _part("reconciler"), *_pools()]) as supervisor:
-            if supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
+            with suppress(Interrupted):
+                if not supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
+                    raise click.ClickException(f"Nothing answers at {settings.address} yet.")
                 _say_ready(settings, as_json=as_json)
                 supervisor.run()
             click.echo("Stopping; running gates may finish (Ctrl-C again: at once).", err=True)

@@ -20,6 +20,9 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EARLY_S = 5.0
 """A child that ends this soon after its very first start has refused to start."""
 
+POLL_S = 0.05
+"""How often what is waited for is looked at."""
+
 STEADY_S = 60.0
 """A child that ran this long starts without a wait again."""
 
@@ -30,11 +33,16 @@ class CannotStart(Exception):
     """A child ended as soon as it had been started; its own words are on stderr."""
 
 
+class Interrupted(Exception):
+    """A signal asked to stop before what was waited for became true."""
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """A child to keep running. `stop_within_s` is how long it may take to finish its work.
 
-    Parts of a lower `rank` are stopped first. Output goes to `log`, or where ours goes.
+    Parts of a lower `rank` are stopped first. What it logs goes to `log`, or where ours goes; what
+    it prints for people goes nowhere.
     """
 
     name: str
@@ -83,14 +91,16 @@ class Supervisor:
         self._spawn(child)
 
     def watch(self, *, until: Callable[[], bool], within_s: float) -> bool:
-        """Keep everything running until `until` is true, a signal comes, or time is over.
+        """Keep everything running until `until` is true or time is over; return whether it is.
 
-        Returns whether `until` became true. Raises CannotStart.
+        Raises CannotStart, and Interrupted when a signal asks to stop.
         """
         deadline = monotonic() + within_s
         while not until():
-            if monotonic() > deadline or self._turn(0.05):
+            if monotonic() > deadline:
                 return False
+            if self._turn(POLL_S):
+                raise Interrupted
         return True
 
     def run(self) -> None:
@@ -137,7 +147,7 @@ class Supervisor:
             child.process = subprocess.Popen(
                 part.command,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
+                stdout=output or subprocess.DEVNULL,
                 stderr=output,
                 env={**os.environ, **part.environment},
                 process_group=0,

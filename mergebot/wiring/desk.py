@@ -33,8 +33,6 @@ from mergebot.adapters.redis.leases import RedisLeases
 from mergebot.adapters.redis.logs import RedisLogs
 from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.adapters.redis.store import RedisStore
-from mergebot.adapters.sandbox.bubblewrap import Bubblewrap
-from mergebot.adapters.sandbox.plain import Plain
 from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.ids import Lane
 from mergebot.domain.pulls import Repository
@@ -44,12 +42,13 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.letters import Letters
 from mergebot.ports.operator import Operator
-from mergebot.ports.sandbox import Sandbox, Workspaces
+from mergebot.ports.sandbox import Workspaces
 from mergebot.services.gatekeeper import Gatekeeper
 from mergebot.services.operating import Operating
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import repository_of
 from mergebot.settings import Settings
+from mergebot.wiring.gates import sandbox
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +93,6 @@ def start_logging(settings: Settings) -> None:
     configure_service(redactor_for(settings).text)
 
 
-def check_sandbox(settings: Settings) -> str:
-    """Return "" when gates can run here, else one sentence that says what to do."""
-    return _sandbox(settings).check()
-
-
 def desk(settings: Settings) -> Desk:
     """Put together what a worker or the reconciler works with; raises Refused."""
     redactor = redactor_for(settings)
@@ -109,7 +103,7 @@ def desk(settings: Settings) -> Desk:
     gatekeeper = Gatekeeper(
         runs=parts.runs,
         logs=parts.logs,
-        sandbox=_sandbox(settings),
+        sandbox=sandbox(settings.sandbox),
         workspaces=workspaces,
         caches=DirectoryCaches(settings.home / "caches"),
         clock=parts.clock,
@@ -178,10 +172,6 @@ class _Mirrors:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         token = partial(self.credentials.token, repository.full_name)
         return GitMirrors(self.root, token).of(repository)
-
-
-def _sandbox(settings: Settings) -> Sandbox:
-    return Bubblewrap() if settings.sandbox == "bubblewrap" else Plain()
 
 
 def _signed(secrets: tuple[str, ...], body: bytes, signature: str) -> bool:

@@ -4,15 +4,15 @@ Refs live under refs/mergebot-mirror/, in names of digits only. Nothing is ever 
 candidate was built from stays readable for as long as the mirror does.
 """
 
-import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.locks import Area, locked
 from mergebot.adapters.git.refs import (
     MIRROR,
     MIRROR_NOTES,
@@ -57,14 +57,6 @@ def _make(path: Path) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-@contextmanager
-def locked(git: GitDir) -> Iterator[None]:
-    """Hold the mirror's refs alone, against every process and thread of this host."""
-    with (git.path / "mergebot.lock").open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        yield
-
-
 def fetch_heads(remote: Remote, trunk: str, pulls: Sequence[int]) -> RemoteHeads:
     """Bring in the trunk and the heads of `pulls` in one connection, and say where they stand.
 
@@ -73,7 +65,7 @@ def fetch_heads(remote: Remote, trunk: str, pulls: Sequence[int]) -> RemoteHeads
     """
     wanted = {branch_ref(trunk): mirror_trunk(trunk)}
     wanted |= {pull_ref(number): mirror_pull(number) for number in pulls}
-    with locked(remote.git):
+    with locked(remote.git, Area.FETCHED):
         brought = _bring(remote, wanted)
         tips = _tips(remote.git, brought)
     head = tips.get(pull_ref(pulls[0])) if len(pulls) == 1 else None
@@ -99,7 +91,7 @@ def _bring(remote: Remote, wanted: Mapping[str, str]) -> Mapping[str, str]:
 
 def fetch_notes(remote: Remote) -> Sha | None:
     """Bring in the notes of the landings and return their tip, None where there are none."""
-    with locked(remote.git):
+    with locked(remote.git, Area.FETCHED):
         try:
             _fetch(remote, {NOTES: MIRROR_NOTES})
         except RefGone:

@@ -5,27 +5,24 @@ from collections.abc import Mapping
 from time import time
 
 from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.locks import Area, locked
 from mergebot.adapters.git.messages import NAME
 from mergebot.adapters.git.objects import read_objects
 from mergebot.adapters.git.refs import MIRROR
 from mergebot.domain.ids import Sha, parse_sha
 from mergebot.domain.receipts import Receipt
 
+_DRAFT = f"{MIRROR}/draft"
 _HEX_LENGTHS = (40, 64)
-
-
-def draft_ref(merged: Sha) -> str:
-    """Return the mirror's ref for a notes commit that is not on the remote yet."""
-    return f"{MIRROR}/note/{merged}"
 
 
 def write_note(git: GitDir, merged: Sha, receipt: Receipt, *, onto: Sha | None) -> Sha:
     """Store a notes commit on top of `onto` that adds the receipt for `merged`; return its id."""
-    ref, text = draft_ref(merged), f"{receipt.text}\n".encode()
+    text = f"{receipt.text}\n".encode()
     message = f"Landed {merged}\n".encode()
     lines = [
-        f"reset {ref}",
-        f"commit {ref}",
+        f"reset {_DRAFT}",
+        f"commit {_DRAFT}",
         "mark :1",
         f"committer {NAME.decode()} {int(time())} +0000",
         f"data {len(message)}\n{message.decode()}",
@@ -35,7 +32,8 @@ def write_note(git: GitDir, merged: Sha, receipt: Receipt, *, onto: Sha | None) 
     ]
     stream = "\n".join(lines).encode() + text + b"\nget-mark :1\ndone\n"
     options = ("--quiet", "--force", "--done", "--date-format=raw")
-    return parse_sha(git.run("fast-import", *options, stdin=stream).text)
+    with locked(git, Area.DRAFT):
+        return parse_sha(git.run("fast-import", *options, stdin=stream).text)
 
 
 def read_receipts(git: GitDir, tip: Sha) -> Mapping[Sha, Receipt]:

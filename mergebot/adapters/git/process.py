@@ -20,6 +20,7 @@ STDERR_BYTES_MAX = 64 * 1024
 """Nobody reads more of what a failing program says."""
 
 _CHUNK_BYTES = 1 << 16
+_GRACE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +140,13 @@ def _late(limits: Limits) -> Unavailable:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Stop what still runs, politely first: git then removes its lock files."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, sign)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_S)
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

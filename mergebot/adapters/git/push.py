@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mergebot.adapters.git.command import GitDir
-from mergebot.adapters.git.mirror import fetch_notes, known_notes, locked
-from mergebot.adapters.git.notes import draft_ref, write_note
+from mergebot.adapters.git.locks import Area, if_free
+from mergebot.adapters.git.mirror import fetch_notes, known_notes
+from mergebot.adapters.git.notes import write_note
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
 from mergebot.adapters.git.reading import is_ancestor
@@ -68,8 +69,6 @@ def push_landing(remote: Remote, push: Push) -> PushOutcome:
                 notes = fetch_notes(remote)
     except Unavailable:
         return PushOutcome.UNCLEAR
-    finally:
-        remote.git.ask("update-ref", "-d", draft_ref(push.merged))
     return PushOutcome.UNCLEAR
 
 
@@ -128,8 +127,10 @@ def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
 
 def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:
     lines = "".join(f"update {ref} {sha}\n" for ref, sha in tips.items())
-    with locked(git):
-        git.ask("update-ref", "--stdin", stdin=lines.encode())
+    # Only a short cut for the next fetch: not worth waiting for one that is under way.
+    with if_free(git, Area.FETCHED) as free:
+        if free:
+            git.ask("update-ref", "--stdin", stdin=lines.encode())
 
 
 def keep_candidate(remote: Remote, pull: int, merged: Sha) -> None:

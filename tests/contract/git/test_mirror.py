@@ -6,8 +6,8 @@ import pytest
 
 from mergebot.adapters.git.mirrors import MirrorGit
 from mergebot.ports.errors import Missing, Refused
-from mergebot.ports.git import RemoteHeads
-from tests.contract.git.scenes import mirror_of, proposed
+from mergebot.ports.git import PushOutcome, RemoteHeads
+from tests.contract.git.scenes import landable, landing, mirror_of, proposed
 from tests.support.gitrepo import Repo
 
 
@@ -35,6 +35,23 @@ def test_threads_fetching_a_moving_trunk_all_see_a_tip_of_it(remote: Repo, git: 
             waiting += [pool.submit(git.fetch, "main", []) for _ in range(2)]
             tips.add(remote.commit(f"Commit {number}", {"n": f"{number}\n"}))
         assert {job.result().trunk for job in waiting} <= tips
+
+
+def test_locks_that_a_killed_git_left_behind_block_nothing(remote: Repo, git: MirrorGit) -> None:
+    head = proposed(remote, {"n": "1\n"})
+    remote.commit("Meanwhile", {"o": "o\n"})
+    git.push_landing(landing(landable(git), head))
+    git.receipts()
+    refs = list((git.local.path / "refs" / "mergebot-mirror").rglob("*"))
+    for ref in [path for path in refs if path.is_file()]:
+        ref.with_name(f"{ref.name}.lock").touch()
+    remote.pull(7, proposed(remote, {"m": "1\n"}, name="next"))
+    tip = remote.commit("Later", {"p": "p\n"})
+    result = landable(git)
+    assert result.merge.base == tip
+    push = landing(result, remote.sha("next"), branch="next")
+    assert git.push_landing(push) is PushOutcome.LANDED
+    assert len(git.receipts()) == 2
 
 
 def test_heads_are_those_of_the_remote_now(remote: Repo, git: MirrorGit) -> None:

@@ -91,12 +91,17 @@ def _handler(forge: Forge, endpoint: Endpoint) -> Callable[[HttpRequest], Awaita
     async def handle(http: HttpRequest) -> Response:
         request = Request(
             method=http.method,
-            path=http.url.path,
+            path=http.scope["path"],
             params={name: str(value) for name, value in http.path_params.items()},
             query=dict(http.query_params),
             headers=dict(http.headers),
-            body=await http.body(),
+            body=b"",
         )
+        async for chunk in http.stream():
+            request.body += chunk
+            if len(request.body) > BODY_BYTES_MAX:
+                too_large = ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Payload Too Large")
+                return answers.refuse(forge, access.ANONYMOUS, too_large)
         return await run_in_threadpool(perform, forge, endpoint, request)
 
     return handle
@@ -124,7 +129,7 @@ class Application:
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             forge.dispatcher.start()
             yield
-            await run_in_threadpool(forge.dispatcher.stop)
+            await run_in_threadpool(forge.close)
 
         handlers = {HTTPStatus.NOT_FOUND: self._unknown, HTTPStatus.METHOD_NOT_ALLOWED: _unknown}
         self._app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={**handlers})

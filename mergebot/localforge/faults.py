@@ -77,7 +77,7 @@ class Faults:
 
     def take(self, kind: str, method: str, path: str) -> Rule | None:
         """Return the first rule of a kind that applies here, and count it as used once."""
-        if not self._rules:
+        if not self._rules or path.startswith("/_forge/"):
             return None
         with self._guard:
             for rule in self._rules:
@@ -96,7 +96,8 @@ class Faults:
         if rule := self.take("delay_s", method, path):
             time.sleep(float(rule.detail.get("seconds", 1)))
         if rule := self.take("error_before", method, path):
-            raise ApiError(int(rule.detail.get("status", 502)), "Server Error")
+            message = str(rule.detail.get("message", "Server Error"))
+            raise ApiError(int(rule.detail.get("status", 502)), message)
         if rule := self.take("rate_limit", method, path):
             raise RateLimitedError(
                 int(rule.detail.get("status", 403)), rule.detail.get("retry_after")

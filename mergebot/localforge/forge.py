@@ -3,6 +3,7 @@
 import secrets
 import threading
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mergebot.localforge.faults import Faults
@@ -11,6 +12,13 @@ from mergebot.localforge.store import Store
 from mergebot.localforge.webhooks import Dispatcher
 
 ADMIN = "admin"
+PUSHES_PER_PACK = 100
+
+
+def pack(bare: Bare) -> None:
+    """Put loose refs and objects into packs, so that thousands of pushes stay quick to list."""
+    bare.ask("pack-refs", "--all")
+    bare.ask("repack", "-d", "-q")
 
 
 class Forge:
@@ -26,6 +34,9 @@ class Forge:
         self.faults = Faults()
         self.dispatcher = Dispatcher(self.store, self.faults)
         self.tickets: dict[str, tuple[int, int]] = {}
+        self._pushes: defaultdict[int, int] = defaultdict(int)
+        self._counting = threading.Lock()
+        self._packer = ThreadPoolExecutor(1, "packer")
         self._locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)
 
     def bare(self, repo_id: int) -> Bare:
@@ -35,6 +46,19 @@ class Forge:
     def lock(self, repo_id: int) -> threading.RLock:
         """Return the lock under which a repository's refs and pull requests change together."""
         return self._locks[repo_id]
+
+    def pushed(self, repo_id: int) -> None:
+        """Count a push; now and then pack what pushes leave behind, aside and one at a time."""
+        with self._counting:
+            self._pushes[repo_id] += 1
+            due = self._pushes[repo_id] % PUSHES_PER_PACK == 0
+        if due:
+            self._packer.submit(pack, self.bare(repo_id))
+
+    def close(self) -> None:
+        """Finish what is under way."""
+        self.dispatcher.stop()
+        self._packer.shutdown(wait=True, cancel_futures=True)
 
     def admit(self, repo_id: int, user_id: int) -> str:
         """Return a ticket by which the hook of one push proves which push it belongs to."""

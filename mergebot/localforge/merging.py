@@ -11,6 +11,7 @@ from mergebot.localforge.git import ZERO, Bare
 from mergebot.localforge.store import Row
 
 UNKNOWN_ANSWERS = 5
+POLLS_KEPT_MAX = 20_000
 REV_LIST_MAX = 20_000
 
 
@@ -67,6 +68,8 @@ def mergeability(forge: Forge, repo: Row, pull: Row) -> Mergeability:
     if pull["state"] == "closed" or base is None:
         return Mergeability(None, "unknown", None)
     key = (str(bare.path), base, head)
+    if len(_polls) > POLLS_KEPT_MAX:
+        _polls.clear()
     seen = _polls[key] = _polls.get(key, 0) + 1
     seeded = zlib.crc32(f"{pull['number']}{base}{head}".encode()) % UNKNOWN_ANSWERS
     if seen <= int(forge.store.switch("mergeable_nulls", seeded)):

@@ -20,10 +20,13 @@ def follow(forge: Forge, repo: Row, actor: Row, updates: list[Update]) -> None:
         forge.faults.moved(repo["id"], update.ref, update.old)
     if not shown:
         return
+    forge.pushed(repo["id"])
     with forge.lock(repo["id"]), forge.store.write():
         repositories.touch(forge.store, repo)
-        place = Place(forge, repositories.fresh(forge.store, repo), actor)
         branches = [u for u in shown if u.ref.startswith(HEADS)]
+        if made := [u.ref.removeprefix(HEADS) for u in branches if u.old == ZERO != u.new]:
+            repositories.adopt_first_branch(forge, repo, made[0])
+        place = Place(forge, repositories.fresh(forge.store, repo), actor)
         bases = {row["base_ref"] for row in _open(place)} if branches else set()
         # Heads before bases: in one atomic push a new head counts before it is found merged.
         ordered = sorted(branches, key=lambda u: u.ref.removeprefix(HEADS) in bases)

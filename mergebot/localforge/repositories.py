@@ -3,13 +3,14 @@
 import json
 import re
 import shutil
+import uuid
 from http import HTTPStatus
 from pathlib import Path
 
 from mergebot.localforge import people
 from mergebot.localforge.errors import ApiError, custom, not_found
 from mergebot.localforge.forge import Forge
-from mergebot.localforge.git import Bare
+from mergebot.localforge.git import Bare, GitError
 from mergebot.localforge.store import Row, Store
 from mergebot.localforge.times import later, now
 
@@ -138,16 +139,21 @@ def create(forge: Forge, owner: Row, name: str, *, default_branch: str = "main")
 
 def adopt(forge: Forge, owner: Row, name: str, source: Path) -> Row:
     """Create a repository from the branches and tags of an existing one on this machine."""
-    with forge.store.write():
-        made = register(forge.store, owner["id"], name)
-        bare = forge.bare(made)
-        shutil.rmtree(bare.path, ignore_errors=True)
-        bare.create("main")
+    check_name(forge.store, owner["id"], name)
+    # Copied aside first: a long copy must keep nobody waiting who wants to write.
+    aside = Bare(forge.root / "incoming" / uuid.uuid4().hex)
+    try:
+        aside.create("main")
         spec = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
-        bare.run("fetch", "-q", "--no-write-fetch-head", "--", str(source.resolve()), *spec)
-        branch = _default_branch(bare, source)
-        bare.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-        forge.store.run("UPDATE repos SET default_branch = ? WHERE id = ?", branch, made)
+        aside.run("fetch", "-q", "--no-write-fetch-head", "--", str(source.resolve()), *spec)
+        branch = _default_branch(aside, source)
+        aside.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        with forge.store.write():
+            made = register(forge.store, owner["id"], name, default_branch=branch)
+            shutil.rmtree(forge.bare(made).path, ignore_errors=True)
+            aside.path.rename(forge.bare(made).path)
+    finally:
+        shutil.rmtree(aside.path, ignore_errors=True)
     return fresh(forge.store, {"id": made})
 
 
@@ -217,9 +223,22 @@ def fork(forge: Forge, parent: Row, owner: Row, name: str) -> Row:
             "UPDATE repos SET parent_id = ?, private = ?, has_issues = 0 WHERE id = ?",
             *(parent["id"], parent["private"], made),
         )
-        target = forge.bare(made).path
-        forge.bare(parent["id"]).run("clone", "-q", "--bare", ".", str(target))
-    return fresh(forge.store, {"id": made})
+    repo = fresh(forge.store, {"id": made})
+    target = forge.bare(made).path
+    try:
+        forge.bare(parent["id"]).run("clone", "-q", "--bare", "--template=", ".", str(target))
+    except GitError:
+        delete(forge, repo)
+        raise
+    return repo
+
+
+def adopt_first_branch(forge: Forge, repo: Row, branch: str) -> None:
+    """Make a branch the default one where the present default does not exist yet."""
+    bare = forge.bare(repo["id"])
+    if bare.branch(repo["default_branch"]) is None:
+        bare.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
+        forge.store.run("UPDATE repos SET default_branch = ? WHERE id = ?", branch, repo["id"])
 
 
 def touch(store: Store, repo: Row) -> None:

@@ -15,12 +15,13 @@ from urllib.parse import quote_from_bytes, urlsplit
 
 from mergebot.localforge.faults import Faults
 from mergebot.localforge.store import Row, Store
-from mergebot.localforge.times import now
+from mergebot.localforge.times import instant, now
 
 TIMEOUT_S = 10
 PAYLOAD_BYTES_MAX = 25 * 1024 * 1024
 KEPT_BODY_BYTES_MAX = 65_536
 SENDERS = 16
+KEPT_S = 3 * 24 * 3600
 REORDER_PATIENCE_S = 0.5
 _ACCEPTED = range(200, 300)
 
@@ -74,7 +75,12 @@ class Dispatcher:
         self._stopping = threading.Event()
 
     def start(self) -> None:
-        """Send what a previous run left in the queue."""
+        """Forget deliveries older than GitHub keeps them; send what a previous run left over."""
+        with self._store.write():
+            self._store.run(
+                "DELETE FROM deliveries WHERE pending = 0 AND delivered_at < ?",
+                instant(time.time() - KEPT_S),
+            )
         for row in self._store.all("SELECT DISTINCT hook_id FROM deliveries WHERE pending = 1"):
             self.wake(row["hook_id"])
 
@@ -168,7 +174,10 @@ class Dispatcher:
 def post(url: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
     """Send one body and return what came back, or how it failed; never raises for the network."""
     parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port
+    try:
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        return {"status": "invalid URL", "status_code": 0, "response_body": str(error)}
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     connection: http.client.HTTPConnection
     if parts.scheme == "https":

@@ -49,6 +49,13 @@ def create(call: Call) -> Reply:
     return ok(shapes.review(call.forge, call.repo, call.number(), row))
 
 
+@endpoint("GET", f"{ONE}/comments", "read", "pull_requests:read")
+def comments(call: Call) -> Reply:
+    """List the comments on lines of the diff; there are none in this forge."""
+    pull_of(call)
+    return ok([])
+
+
 def _review(call: Call, pull: Row, review_id: int) -> Row:
     row = call.store.one(
         "SELECT * FROM reviews WHERE id = ? AND issue_id = ?", review_id, pull["issue_id"]

@@ -5,6 +5,7 @@ from typing import Any
 
 from mergebot.localforge import people
 from mergebot.localforge.forge import Forge
+from mergebot.localforge.shapes import commits
 from mergebot.localforge.shapes.issues import repo_url
 from mergebot.localforge.shapes.people import user_by_id
 from mergebot.localforge.shapes.repositories import brief
@@ -113,6 +114,7 @@ def run(forge: Forge, repo: Row, row: Row) -> dict[str, Any]:
 def suite(forge: Forge, repo: Row, row: Row) -> dict[str, Any]:
     """Return one check suite, summed up from its latest runs."""
     base = repo_url(forge, repo)
+    head = commits.log(forge.bare(repo["id"]), "-1", row["sha"])[0]
     runs = forge.store.all(
         "SELECT * FROM check_runs WHERE id IN (SELECT max(id) FROM check_runs WHERE suite_id = ?"
         " GROUP BY name)",
@@ -125,6 +127,14 @@ def suite(forge: Forge, repo: Row, row: Row) -> dict[str, Any]:
         "node_id": f"CS_{row['id']}",
         "head_branch": row["branch"],
         "head_sha": row["sha"],
+        "head_commit": {
+            "id": head.sha,
+            "tree_id": head.tree,
+            "message": head.message,
+            "timestamp": head.committer["date"],
+            "author": {k: head.author[k] for k in ("name", "email")},
+            "committer": {k: head.committer[k] for k in ("name", "email")},
+        },
         "status": "completed" if done else "queued" if not runs else "in_progress",
         "conclusion": ("success" if green else "failure") if done else None,
         "url": f"{base}/check-suites/{row['id']}",

@@ -10,7 +10,8 @@ from mergebot.localforge.shapes.issues import repo_url
 from mergebot.localforge.shapes.people import user
 from mergebot.localforge.store import Row
 
-_FORMAT = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x01"
+_FORMAT = "--format=%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B%x00"
+_FIELDS = 10
 PATCH_CHARS_MAX = 100_000
 PUSHED_COMMITS_MAX = 2048
 _STATUS = {"A": "added", "D": "removed", "M": "modified", "T": "changed", "R": "renamed"}
@@ -30,17 +31,14 @@ class Commit:
 
 def log(bare: Bare, *span: str) -> list[Commit]:
     """Return commits, newest first, for arguments that are SHAs, spans of SHAs or counts."""
-    text = bare.run("log", _FORMAT, *span, "--")
+    values = bare.run("log", _FORMAT, *span, "--").split("\x00")
     found = []
-    for record in text.split("\x01"):
-        fields = record.strip("\n").split("\x00")
-        if len(fields) > 1:
-            sha, tree, parents, *people, message = fields
-            author = dict(zip(("name", "email", "date"), people[:3], strict=True))
-            committer = dict(zip(("name", "email", "date"), people[3:], strict=True))
-            found.append(
-                Commit(sha, tree, parents.split(), author, committer, message.rstrip("\n"))
-            )
+    for start in range(0, len(values) - _FIELDS + 1, _FIELDS):
+        sha, tree, parents, *people, message = values[start : start + _FIELDS]
+        author = dict(zip(("name", "email", "date"), people[:3], strict=True))
+        committer = dict(zip(("name", "email", "date"), people[3:], strict=True))
+        text = message.rstrip("\n")
+        found.append(Commit(sha.strip(), tree, parents.split(), author, committer, text))
     return found
 
 

@@ -25,6 +25,9 @@ from mergebot.domain.policy import EXAMPLE, NoPolicy, Policy, PolicyFaults
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason, consequence
 
+NO_HEAD = Sha("0" * 40)
+"""The head of a request that nobody can name any more; it fits no pull request."""
+
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
@@ -105,6 +108,11 @@ def _withdrawn(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | Non
     pull = request.pull
     if pull.closed:
         return Reason.CLOSED, "the pull request is closed"
+    if request.head == NO_HEAD:
+        return (
+            Reason.HEAD_CHANGED,
+            "nobody watched when the label was set, so its head is unknown: set the label again",
+        )
     if pull.head != request.head:
         return (
             Reason.HEAD_CHANGED,

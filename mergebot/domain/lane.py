@@ -75,12 +75,22 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
+class Recovery:
+    """What was rebuilt at `at`: landings read from receipts, PRs kept, and PRs queued by label."""
+
+    at: float
+    landed: int
+    kept: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """What a lane knows besides its candidates.
 
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
-    is being rebuilt, so nothing lands.
+    is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds.
     """
 
     epoch: int = 1
@@ -95,6 +105,11 @@ class LaneState:
     waiting: str = ""
     last_receipt: str = ""
     last_action: str = ""
+    recovered: Recovery | None = None
+
+
+NEW_LANE = LaneState(recovering=True)
+"""A lane that nothing was ever written about: either new, or its record is lost."""
 
 
 @dataclass(frozen=True, slots=True)

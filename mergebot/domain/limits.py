@@ -74,3 +74,10 @@ DISAGREE_WAIT_S = 2.0
 
 LABEL_SLACK_S = 1.0
 """Between a label's time by the forge's clock, in whole seconds, and its admission by ours."""
+
+GENERATION_LEAP = 1000
+"""Added to the highest generation in any receipt when a record is rebuilt: generations that were
+given out and landed nothing left no receipt, and there are never so many between two landings."""
+
+LAST_WRITES = 10
+"""Landings whose notices are written again after a recovery: the loss may have swallowed them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mergebot.domain.candidate import Candidate, Claim, Merge
 from mergebot.domain.gate import Verdict
 from mergebot.domain.ids import Lane
+from mergebot.domain.wording import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +30,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class LandingRecord:
-    """When a landing was decided, under which generation, and the receipt before it."""
+    """When a landing was decided, under which generation, and the receipt before it.
+
+    `epoch` is the lane's: it rises whenever the record was rebuilt.
+    """
 
     at: str
     generation: int
     previous: str
+    epoch: int = 1
 
 
 def write_receipt(
@@ -50,7 +55,9 @@ def write_receipt(
         "attempt": candidate.attempt,
         "task": claim.task if isinstance(claim, Claim) else None,
         "claim": claimed,
+        "author": {"id": candidate.proposal.author.id, "login": candidate.proposal.author.login},
         "enqueued_by": {"id": candidate.enqueued_by.id, "login": candidate.enqueued_by.login},
+        "enqueued_at": iso(candidate.enqueued_at),
         "head": candidate.head,
         "base": merge.base,
         "merged": merge.merged,
@@ -73,6 +80,7 @@ def write_receipt(
         "worker": verdict.worker,
         "landed_at": record.at,
         "generation": record.generation,
+        "epoch": record.epoch,
         "previous": record.previous,
     }
     return Receipt(json.dumps(document, sort_keys=True, ensure_ascii=True, separators=(",", ":")))

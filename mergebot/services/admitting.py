@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from mergebot.domain.admission import Labelled, Request, Retried, admit
-from mergebot.domain.candidate import Candidate, Claim, Kind, NoClaim, Parked, Queued
+from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.claims import ClaimBlock, ClaimFaults, NoBlock, parse_claim_block
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import DropCandidate
@@ -61,7 +61,8 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
         snapshot = decision.snapshot
         candidate = snapshot.candidate(pull.number)
         queue = queue_policy(snapshot)
-        if candidate is None:
+        # Only reading the trunk back ends a landing: what the forge shows may be its own work.
+        if candidate is None or isinstance(candidate.state, Landing):
             return decision
         state = watch(candidate, pull, trunk=lane.trunk, queue=queue, now=snapshot.now)
         if state is not None:

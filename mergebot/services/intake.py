@@ -23,6 +23,7 @@ from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_p
 from mergebot.services.commanding import answer
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
+from mergebot.services.recovering import recover
 from mergebot.services.repositories import forget, git_of
 from mergebot.services.tick import look
 
@@ -107,9 +108,10 @@ def _apply(parts: Parts, news: News) -> Lane | None:
 
 def _lane(parts: Parts, repo: str, repo_id: int) -> Lane | None:
     lane = parts.store.lane(repo)
-    if lane is not None and lane.repo_id == repo_id:
-        return lane
-    return None
+    if lane is None or lane.repo_id != repo_id:
+        return None
+    recover(parts, lane)
+    return lane
 
 
 def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:

@@ -122,7 +122,10 @@ def _derive_again(
 
 def _intend(hands: Hands, decision: Decision, candidate: Candidate, verified: Verified) -> Decision:
     snapshot = decision.snapshot
-    record = LandingRecord(iso(snapshot.now), hands.lease.generation, snapshot.state.last_receipt)
+    state = snapshot.state
+    record = LandingRecord(
+        iso(snapshot.now), hands.lease.generation, state.last_receipt, epoch=state.epoch
+    )
     receipt = write_receipt(
         snapshot.lane,
         candidate,

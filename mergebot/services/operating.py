@@ -83,5 +83,8 @@ class Operating:
         queue = queue_policy(self.parts.store.read(lane))
         kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
         want_label(self.parts, lane, pull, kind)
+        if self.parts.store.read(lane).state.recovering:
+            # The label is the record: the rebuild admits it in its turn.
+            return
         bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way))
         self.parts.doorbell.tick(lane)

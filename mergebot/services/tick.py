@@ -17,7 +17,7 @@ from mergebot.domain.planning import CheckTrunk, Land, Prepare, Probe, Proposal,
 from mergebot.domain.settling import settle
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
-from mergebot.ports.leases import HeldLease
+from mergebot.ports.leases import HeldLease, lane_lease
 from mergebot.ports.store import Stale
 from mergebot.services.deciding import commit, decide
 from mergebot.services.integrating import Hands, land, settle_landing
@@ -34,17 +34,13 @@ STALE_TRIES = 20
 
 def tick(parts: Parts, lane: Lane) -> None:
     """Move the lane as far as it goes now; what cannot be done now is told and tried again."""
-    while lease := parts.leases.acquire(_resource(lane), ttl_s=LANE_LEASE_S, purpose="tick"):
+    while lease := parts.leases.acquire(lane_lease(lane), ttl_s=LANE_LEASE_S, purpose="tick"):
         try:
             _run(parts, lane, lease)
         finally:
             wanted = parts.leases.release(lease)
         if not wanted:
             return
-
-
-def _resource(lane: Lane) -> str:
-    return f"lane:{lane.key}"
 
 
 def _run(parts: Parts, lane: Lane, lease: HeldLease) -> None:
@@ -81,6 +77,8 @@ def _until_quiet(hands: Hands, lane: Lane) -> None:
     stale = 0
     for _ in range(ROUNDS):
         decision = Decision(hands.parts.store.read(lane))
+        if decision.snapshot.state.recovering:
+            return
         try:
             decision = _round(hands, decision)
             if not decision.touched:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from mergebot.domain.candidate import Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.health import tip_moved
-from mergebot.domain.ids import Sha, short
+from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import Halt, Red, Rules
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.planning import CONFIG_PATHS
@@ -13,6 +13,9 @@ from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 from mergebot.ports.git import Git
 from mergebot.ports.rules import RulesReader
 from mergebot.services.parts import Parts
+
+KNOWN_LANDINGS = 10_000
+"""Receipts of the record that are compared with those on git: all that it keeps."""
 
 
 def read_rules(git: Git, reader: RulesReader, commit: Sha) -> Rules:
@@ -34,6 +37,31 @@ def observe(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
     known = snapshot.tip
     if tip == known or any(isinstance(each.state, Landing) for each in snapshot.candidates):
         return decision
+    if known is not None and lost_landings(parts, git, snapshot.lane, (known, tip)):
+        text = "the trunk holds landings that the record does not know: the queue is rebuilt"
+        return decision.lane(recovering=True).tell("recovering", text)
+    return take_tip(parts, git, decision, tip)
+
+
+def lost_landings(parts: Parts, git: Git, lane: Lane, between: tuple[Sha, Sha]) -> bool:
+    """Tell whether a commit after the first of `between` has a receipt that the record lost.
+
+    That is so where Redis lost its last writes, such as the one after a landing.
+    """
+    known, tip = between
+    if not git.has(known):
+        return False
+    receipts = git.receipts()
+    found = [receipts[each] for each in git.first_parents(known, tip) if each in receipts]
+    if not found:
+        return False
+    recorded = {each.digest for each in parts.store.landings(lane, limit=KNOWN_LANDINGS)}
+    return any(each.digest not in recorded for each in found)
+
+
+def take_tip(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
+    """Account for a tip that is not the known one, and take its rules into force."""
+    known = decision.snapshot.tip
     if known is None:
         decision = tip_moved(decision, tip, "first look at the trunk")
     elif git.has(known) and git.is_ancestor(known, tip):

@@ -21,6 +21,9 @@ log = structlog.get_logger()
 
 NUDGE_S = 1.0
 
+EARLY_S = 3.0
+"""Between two full rounds at least, however much a lane waits to be rebuilt."""
+
 
 def run_reconciler(settings: Settings) -> None:
     """Go round until SIGTERM or SIGINT."""
@@ -33,14 +36,15 @@ def run_reconciler(settings: Settings) -> None:
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     made = desk(settings)
-    light = Thread(
-        target=_every,
-        args=(NUDGE_S, stopping, lambda: nudge(made.parts)),
-        name="nudge",
-        daemon=True,
-    )
+    early = Event()
+
+    def light_round() -> None:
+        if nudge(made.parts):
+            early.set()
+
+    light = Thread(target=_every, args=(NUDGE_S, stopping, light_round), name="nudge", daemon=True)
     light.start()
-    _every(settings.reconcile_seconds, stopping, lambda: _round(made, settings))
+    _every(settings.reconcile_seconds, stopping, lambda: _round(made, settings), early)
     light.join(timeout=5.0)
 
 
@@ -49,9 +53,14 @@ def _round(made: Desk, settings: Settings) -> None:
     made.pulse.beat(made.parts.clock.now())
 
 
-def _every(seconds: float, stopping: Event, work: Callable[[], None]) -> None:
+def _every(
+    seconds: float, stopping: Event, work: Callable[[], None], early: Event | None = None
+) -> None:
+    """Do the work every so many seconds, and as soon as `early` is set, but not without pause."""
     while not stopping.is_set():
         begun = monotonic()
+        if early is not None:
+            early.clear()
         try:
             work()
         except (Unavailable, Refused) as error:
@@ -59,4 +68,7 @@ def _every(seconds: float, stopping: Event, work: Callable[[], None]) -> None:
         except Exception:
             # A fault of ours in one round must not end the rounds that repair everything else.
             log.exception("round_failed")
-        stopping.wait(max(0.05, seconds - (monotonic() - begun)))
+        stopping.wait(0.05)
+        while (left := begun + seconds - monotonic()) > 0 and not stopping.wait(min(0.2, left)):
+            if early is not None and early.is_set() and monotonic() - begun > EARLY_S:
+                break

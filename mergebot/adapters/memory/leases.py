@@ -39,6 +39,12 @@ class MemoryLeases:
             self._held[resource] = lease
             return lease
 
+    def raise_to(self, resource: str, generation: int) -> None:
+        """Let every later holder have a generation above this one, whatever was lost."""
+        with self._lock:
+            known = self._generations.get(resource, 0)
+            self._generations[resource] = max(known, generation)
+
     def extend(self, lease: HeldLease, *, ttl_s: float) -> HeldLease:
         """Keep it longer; raises LeaseLost."""
         with self._lock:

@@ -16,7 +16,7 @@ from mergebot.adapters.record import (
 )
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.ids import Lane
-from mergebot.domain.lane import LaneState, Snapshot
+from mergebot.domain.lane import NEW_LANE, LaneState, Snapshot
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
 from mergebot.ports.basics import Clock
@@ -40,7 +40,7 @@ class _Record:
     """Everything about one lane; an ended candidate carries the revision at which it ended."""
 
     revision: int = 0
-    state: LaneState = field(default_factory=LaneState)
+    state: LaneState = NEW_LANE
     candidates: tuple[Candidate, ...] = ()
     ended: dict[str, tuple[int, Candidate]] = field(default_factory=dict)
     newest: dict[int, Candidate] = field(default_factory=dict)

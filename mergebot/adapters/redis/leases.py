@@ -11,6 +11,7 @@ from mergebot.ports.basics import Clock
 from mergebot.ports.leases import HeldLease, LeaseLost
 
 _TAKE = Script("lease")
+_RAISE = Script("lease_raise")
 _EXTEND = Script("lease_extend")
 _RELEASE = Script("lease_release")
 
@@ -35,6 +36,10 @@ class RedisLeases:
         if generation is None:
             return None
         return HeldLease(resource, token, int(generation), until)
+
+    def raise_to(self, resource: str, generation: int) -> None:
+        """Let every later holder have a generation above this one, whatever was lost."""
+        self._server.run(_RAISE, [LeaseKeys(resource).generation], [generation])
 
     def extend(self, lease: HeldLease, *, ttl_s: float) -> HeldLease:
         """Keep it longer; raises LeaseLost."""

@@ -14,7 +14,7 @@ from mergebot.adapters.redis.server import Script, Server, Word
 from mergebot.adapters.redis.writes import commit_call
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.ids import Lane
-from mergebot.domain.lane import LaneState, Snapshot
+from mergebot.domain.lane import NEW_LANE, LaneState, Snapshot
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
 from mergebot.ports.basics import Clock
@@ -64,7 +64,7 @@ class RedisStore(RedisEffects):
         return Snapshot(
             lane=lane,
             revision=int(revision or 0),
-            state=decode(LaneState, state, where=keys("state")) if state else LaneState(),
+            state=decode(LaneState, state, where=keys("state")) if state else NEW_LANE,
             candidates=self._candidates(lane, queue),
             runs={
                 name.decode(): read_run(fields, where=keys.run(name.decode()))

@@ -5,7 +5,7 @@ import pytest
 from mergebot.domain.candidate import Cancelled, Candidate, Ejected, Gating, PlainEvidence, Queued
 from mergebot.domain.gate import GateSpec, Step
 from mergebot.domain.ids import Lane, Sha
-from mergebot.domain.lane import Checking, LaneState, Red, Run, RunOrder
+from mergebot.domain.lane import NEW_LANE, Checking, LaneState, Red, Run, RunOrder
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
@@ -28,7 +28,7 @@ def gating(run: str, pr: int = 7) -> Candidate:
 
 def test_a_lane_that_was_never_committed_is_fresh(kit: Kit) -> None:
     snapshot = kit.store.read(LANE)
-    assert (snapshot.revision, snapshot.state) == (0, LaneState())
+    assert (snapshot.revision, snapshot.state) == (0, NEW_LANE)
     assert (snapshot.candidates, dict(snapshot.runs), snapshot.slots) == ((), {}, 0)
 
 

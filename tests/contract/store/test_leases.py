@@ -35,6 +35,12 @@ def test_each_holder_has_a_higher_generation_and_another_token(kit: Kit) -> None
     assert second.token != first.token
 
 
+def test_a_raised_resource_gives_its_next_holder_a_higher_generation(kit: Kit) -> None:
+    kit.leases.raise_to("lane", 1000)
+    kit.leases.raise_to("lane", 7)
+    assert acquire(kit).generation == 1001
+
+
 def test_a_release_tells_whether_somebody_wanted_the_lease(kit: Kit) -> None:
     assert not kit.leases.release(acquire(kit))
     lease = acquire(kit)

@@ -22,3 +22,7 @@ class Refused(Exception):
 
 class Missing(Refused):
     """The thing asked for is not there, or may not be seen."""
+
+
+class Barred(Refused):
+    """The bot's own account may not do this at all, whoever the work is for."""

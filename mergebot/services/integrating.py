@@ -23,13 +23,13 @@ from mergebot.domain.health import tip_landed, tip_moved
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard
 from mergebot.domain.lane import Halt, Snapshot
-from mergebot.domain.limits import DISAGREE_WAIT_S, SETTLE_WAIT_S
+from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S, SETTLE_WAIT_S
 from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import Method
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
 from mergebot.domain.wording import iso
-from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
 from mergebot.services.deciding import commit
@@ -148,25 +148,36 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     if candidate is None or not isinstance(candidate.state, Landing):
         return decision
     state = candidate.state
-    branch = _branch_to_move(decision.snapshot, candidate)
     try:
-        outcome = hands.git.push_landing(_push_of(decision.snapshot, candidate, state, branch))
+        outcome = _send(hands, decision, candidate, state)
+    except Barred as error:
+        raise Unavailable(f"this account may not push: {error}", FORGE_WAIT_S) from error
     except Refused as error:
         evidence = PlainEvidence(f"the forge refused the push: {error}")
         ejected = Ejected(Reason.BRANCH_RULES, evidence, decision.snapshot.now)
         return decision.move(candidate, ejected, evidence.text)
-    if outcome is PushOutcome.HEAD_REFUSED:
-        pull = hands.parts.forge.pull(decision.snapshot.lane.repo, pr)
-        if pull.head != candidate.head or pull.closed:
-            text = "the branch moved or went away at the last moment"
-            state_now = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
-            return decision.move(candidate, state_now, text)
-        outcome = hands.git.push_landing(_push_of(decision.snapshot, candidate, state, ""))
     match outcome:
         case PushOutcome.LANDED | PushOutcome.UNCLEAR:
             return _read_back(hands, decision, candidate, state)
-        case PushOutcome.TRUNK_MOVED | PushOutcome.HEAD_REFUSED:
+        case PushOutcome.TRUNK_MOVED:
             return _did_not_land(hands, decision, candidate)
+        case PushOutcome.HEAD_REFUSED:
+            text = "the branch moved or went away at the last moment"
+            cancelled = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
+            return decision.move(candidate, cancelled, text)
+
+
+def _send(hands: Hands, decision: Decision, candidate: Candidate, state: Landing) -> PushOutcome:
+    """Push; without the author's branch where that is protected but still at the head."""
+    snapshot = decision.snapshot
+    branch = _branch_to_move(snapshot, candidate)
+    outcome = hands.git.push_landing(_push_of(snapshot, candidate, state, branch))
+    if outcome is not PushOutcome.HEAD_REFUSED:
+        return outcome
+    pull = hands.parts.forge.pull(snapshot.lane.repo, candidate.pr)
+    if pull.head != candidate.head or pull.closed:
+        return outcome
+    return hands.git.push_landing(_push_of(snapshot, candidate, state, ""))
 
 
 def _branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:

@@ -24,7 +24,7 @@ from mergebot.adapters.git.refs import (
 )
 from mergebot.adapters.git.remote import PUSH, Remote, failure
 from mergebot.domain.ids import Sha
-from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Push, PushOutcome
 
 _NOTES_TRIES = 5
@@ -96,7 +96,7 @@ def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
     if not results:
         reason = failure(answer)
         if answer.code and isinstance(reason, Refused):
-            raise reason
+            raise Barred(str(reason))
         return PushOutcome.UNCLEAR
     trunk, *heads = [results.get(move.ref, UNKNOWN) for move in moves]
     head = heads[0] if heads else RefResult(Fate.DONE, "")

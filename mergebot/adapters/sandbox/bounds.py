@@ -13,7 +13,7 @@ def memory_of_host() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What one step may use; 0 processes means that they are not counted.
+    """What one step may use.
 
     memory_bytes
         Resident memory of the whole tree, looked at every second; RLIMIT_AS would break every
@@ -26,7 +26,8 @@ class Bounds:
     file_bytes
         One file (RLIMIT_FSIZE).
     processes
-        Processes and threads (RLIMIT_NPROC): a JVM or a wide `make -j` needs hundreds.
+        Processes and threads (RLIMIT_NPROC): a JVM or a wide `make -j` needs hundreds. The kernel
+        does not hold root to it; there, processes are counted every second and the step is killed.
     open_files
         Descriptors of one process (RLIMIT_NOFILE).
     """

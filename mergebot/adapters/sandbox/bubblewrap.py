@@ -16,7 +16,13 @@ from tempfile import TemporaryDirectory
 
 from mergebot.adapters.sandbox import rootfs, seccomp
 from mergebot.adapters.sandbox.bounds import Bounds
-from mergebot.adapters.sandbox.ownership import hand_over, inner_path, make_place, uid_for
+from mergebot.adapters.sandbox.ownership import (
+    hand_over,
+    inner_path,
+    make_place,
+    threads_of_worker,
+    uid_for,
+)
 from mergebot.adapters.sandbox.watch import Ended, Launch, Watcher
 from mergebot.domain import limits
 from mergebot.domain.gate import Step
@@ -110,6 +116,7 @@ class Bubblewrap:
             uid=sources.uid,
             fds=tuple(sources.fds),
             stage=tuple(sources.stage),
+            others=threads_of_worker() if sources.uid is None else 0,
         )
 
     def _options(self, order: StepOrder, sources: _Sources) -> list[str]:

@@ -7,6 +7,7 @@ owns nothing else on the host; any other worker's steps run as the worker's own 
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from mergebot.ports.sandbox import SandboxFailed
@@ -33,6 +34,17 @@ def _is_mapped(uid: int) -> bool:
         for line in Path("/proc/self/uid_map").read_text().splitlines()
     ]
     return any(first <= uid < first + count for first, _, count in rows)
+
+
+def threads_of_worker() -> int:
+    """Return how many threads the worker's user runs: the kernel counts a step's with them."""
+    threads = 0
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdigit() and process.stat().st_uid == os.geteuid():
+                fields = (process / "stat").read_bytes().rpartition(b")")[2].split()
+                threads += int(fields[17])
+    return threads
 
 
 def hand_over(workspace: int, uid: int) -> None:

@@ -2,7 +2,8 @@
 
 A step runs as the worker's user and can reach what that user can: files, network, other steps. It
 gets a clean environment and a throw-away home, and is killed with everything it started, as in
-bubblewrap. What cannot work: the workspace's path differs from gate to gate, so a cache that holds
+bubblewrap. As root nothing but a count every second bounds its processes, so do not choose it for
+a worker that runs as root and meets code that it does not trust. What cannot work: the workspace's path differs from gate to gate, so a cache that holds
 its own path (the scripts of a `.venv`, for one) is broken; `.venv/bin/python -m pytest` works,
 `.venv/bin/pytest` does not. Caches are copied, so that no candidate writes into the next one's.
 """
@@ -13,12 +14,12 @@ import signal
 import subprocess
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mergebot.adapters.sandbox.bounds import Bounds
-from mergebot.adapters.sandbox.ownership import inner_path, make_place
+from mergebot.adapters.sandbox.ownership import inner_path, make_place, threads_of_worker
 from mergebot.adapters.sandbox.watch import Ended, Launch, Watcher
 from mergebot.domain import limits
 from mergebot.ports.sandbox import Exited, SandboxFailed, StepEnd, StepOrder
@@ -58,8 +59,8 @@ class Plain:
                 environment=environment,
                 cwd=order.workspace,
                 workspace=order.workspace,
-                # The kernel counts a user's processes together, those of the worker's owner too.
-                bounds=replace(self.bounds, processes=0),
+                bounds=self.bounds,
+                others=threads_of_worker(),
             )
             try:
                 end = Watcher(output, order.timeout_s, self.output_bytes_max).run(launch, wanted)

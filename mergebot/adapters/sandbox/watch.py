@@ -28,7 +28,8 @@ SAID_BYTES = 4096
 class Launch:
     """What the supervisor starts; `fds` stay open for it, `uid` is None to stay who we are.
 
-    With a `uid`, the directories in `stage` are shown to it as /tmp/0, /tmp/1 and so on.
+    With a `uid`, the directories in `stage` are shown to it as /tmp/0, /tmp/1 and so on. `others`
+    counts the threads that the step's user has already: the kernel counts them together.
     """
 
     argv: tuple[str, ...]
@@ -39,6 +40,7 @@ class Launch:
     uid: int | None = None
     fds: tuple[int, ...] = ()
     stage: tuple[str, ...] = ()
+    others: int = 0
 
     def order(self) -> bytes:
         """Return the line that the supervisor reads."""
@@ -46,9 +48,8 @@ class Launch:
             "RLIMIT_CORE": 0,
             "RLIMIT_FSIZE": self.bounds.file_bytes,
             "RLIMIT_NOFILE": self.bounds.open_files,
+            "RLIMIT_NPROC": self.bounds.processes + self.others,
         }
-        if self.bounds.processes:
-            rlimits["RLIMIT_NPROC"] = self.bounds.processes
         document = {
             "argv": self.argv,
             "environment": dict(self.environment),
@@ -59,6 +60,7 @@ class Launch:
             "rlimits": rlimits,
             "memory_bytes": self.bounds.memory_bytes,
             "disk_bytes": self.bounds.disk_bytes,
+            "processes": self.bounds.processes,
         }
         return json.dumps(document).encode() + b"\n"
 

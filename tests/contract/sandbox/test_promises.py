@@ -131,6 +131,14 @@ def test_a_file_does_not_grow_without_end(bench: Bench) -> None:
     assert (bench.workspace / "big").stat().st_size <= 4 * 1024 * 1024
 
 
+def test_a_step_does_not_fill_the_host_with_processes(bench: Bench) -> None:
+    """It tries 400 and stops by itself: a real bomb would be a danger where this test fails."""
+    end = bench.runs("for i in $(seq 400); do sleep 30 & done 2>/dev/null; wait", timeout_s=10)
+    assert end.seconds < 5
+    assert end != Exited(0, end.seconds)
+    assert not isinstance(end, TimedOut)
+
+
 def test_an_error_of_the_reader_ends_the_step(bench: Bench, marker: str) -> None:
     def fail(_: bytes) -> None:
         raise ValueError("disk of the reader")

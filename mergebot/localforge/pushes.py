@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mergebot.localforge import issues, news, pulls, pulls_store, repositories
+from mergebot.localforge import activity, issues, news, pulls, pulls_store, repositories
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.git import ZERO, Update
 from mergebot.localforge.issues import Place
@@ -48,6 +48,7 @@ def _open(place: Place) -> list[Row]:
 
 def _branch_moved(place: Place, update: Update, moved: frozenset[str]) -> None:
     branch = update.ref.removeprefix(HEADS)
+    activity.record(place.forge, place.repo, place.actor, update)
     if update.new != ZERO:
         pulls.base_moved(place, branch, update.old, update.new)
     _announce(place, update)

@@ -87,6 +87,11 @@ CREATE TABLE IF NOT EXISTS deliveries (
   response_headers TEXT NOT NULL DEFAULT '{}', response_body TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS deliveries_by_hook ON deliveries (hook_id, id);
 CREATE INDEX IF NOT EXISTS deliveries_pending ON deliveries (pending) WHERE pending = 1;
+CREATE TABLE IF NOT EXISTS activities (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, repo_id INTEGER NOT NULL, ref TEXT NOT NULL,
+  before TEXT NOT NULL, after TEXT NOT NULL, actor_id INTEGER NOT NULL, kind TEXT NOT NULL,
+  at TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS activities_by_ref ON activities (repo_id, ref, id);
 CREATE TABLE IF NOT EXISTS switches (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS apps (
   id INTEGER PRIMARY KEY AUTOINCREMENT, slug TEXT NOT NULL UNIQUE, name TEXT NOT NULL,

@@ -4,7 +4,7 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from mergebot.localforge import news, people, repositories
+from mergebot.localforge import activity, news, people, repositories
 from mergebot.localforge.errors import forbidden, invalid, not_found
 from mergebot.localforge.git import GitError
 from mergebot.localforge.routing import Call, Reply, endpoint, no_content, ok
@@ -172,3 +172,11 @@ def forks(call: Call) -> Reply:
     for row, item in zip(rows, shown, strict=False):
         item["permissions"] = permissions(call.forge, row, call.caller)
     return ok(shown)
+
+
+@endpoint("GET", f"{REPO}/activity", "read", "contents:read")
+def activities(call: Call) -> Reply:
+    """List the moves of branches, the newest first unless asked otherwise."""
+    ascending = call.query.get("direction") == "asc"
+    found = activity.listing(call.forge, call.repo, call.query.get("ref", ""), ascending=ascending)
+    return ok(call.page(found))

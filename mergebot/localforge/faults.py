@@ -45,6 +45,7 @@ class Faults:
         self._guard = threading.Lock()
         self._rules: list[Rule] = []
         self._next = 1
+        self._ended = threading.Event()
         self._moved: dict[tuple[int, str], tuple[str, float]] = {}
 
     def add(self, asked: dict[str, Any]) -> Rule:
@@ -64,6 +65,10 @@ class Faults:
             self._next += 1
             self._rules.append(rule)
         return rule
+
+    def close(self) -> None:
+        """End every wait under way: the forge stops."""
+        self._ended.set()
 
     def all(self) -> list[Rule]:
         """Return the rules still in force."""
@@ -94,7 +99,7 @@ class Faults:
         if not self._rules:
             return
         if rule := self.take("delay_s", method, path):
-            time.sleep(float(rule.detail.get("seconds", 1)))
+            self._ended.wait(float(rule.detail.get("seconds", 1)))
         if rule := self.take("error_before", method, path):
             message = str(rule.detail.get("message", "Server Error"))
             raise ApiError(int(rule.detail.get("status", 502)), message)

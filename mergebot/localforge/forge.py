@@ -57,6 +57,7 @@ class Forge:
 
     def close(self) -> None:
         """Finish what is under way."""
+        self.faults.close()
         self.dispatcher.stop()
         self._packer.shutdown(wait=True, cancel_futures=True)
 

@@ -55,22 +55,25 @@ def _branch_moved(place: Place, update: Update, moved: frozenset[str]) -> None:
     for pull in pulls_store.open_from(place.store, place.repo["id"], branch):
         target = repositories.by_id(place.store, pull["repo_id"])
         if target is not None:
-            _head_moved(Place(place.forge, target, place.actor), pull, update, moved)
+            _head_moved(Place(place.forge, target, place.actor), pull, moved)
 
 
-def _head_moved(place: Place, pull: Row, update: Update, moved: frozenset[str]) -> None:
-    if update.new == pull["head_sha"]:
+def _head_moved(place: Place, pull: Row, moved: frozenset[str]) -> None:
+    # Two pushes of one branch may be followed in either order: what the branch is now, counts.
+    source = place.forge.bare(pull["head_repo_id"])
+    new = source.branch(pull["head_ref"]) or ZERO
+    if new == pull["head_sha"]:
         return
-    if update.new == ZERO:
+    if new == ZERO:
         issues.record(place, pulls.issue_of(place, pull), "head_ref_deleted")
         pulls.close(place, pull)
         return
-    pulls.synchronize(place, pull, update.old, update.new)
+    pulls.synchronize(place, pull, pull["head_sha"], new)
     bare = place.forge.bare(place.repo["id"])
     base = bare.branch(pull["base_ref"])
     # A head that only catches up with its base proposes nothing any more. Where the base moved in
     # the same push, the move of the base decides, right after this, whether it is merged.
-    caught_up = HEADS + pull["base_ref"] not in moved and base and bare.contains(base, update.new)
+    caught_up = HEADS + pull["base_ref"] not in moved and base and bare.contains(base, new)
     current = pulls_store.by_id(place.store, pull["id"])
     if caught_up and current is not None:
         pulls.close(place, current)

@@ -127,7 +127,7 @@ class Dispatcher:
             return waiting[0]
         deadline = time.monotonic() + REORDER_PATIENCE_S
         while len(waiting) == 1 and time.monotonic() < deadline:
-            time.sleep(0.01)
+            self._stopping.wait(0.01)
             waiting = self._pending(hook_id)
         return waiting[-1]
 

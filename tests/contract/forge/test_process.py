@@ -10,6 +10,7 @@ from pathlib import Path
 import requests
 
 from tests.support.forge import GIT_ENV, ForgeProcess, Receiver, Work
+from tests.support.waiting import eventually
 
 Opened = Callable[[str], int]
 
@@ -54,6 +55,51 @@ def test_what_could_not_be_delivered_before_the_end_is_sent_after_the_start(
         path = f"/repos/alice/kept/hooks/{hook['id']}/deliveries?per_page=100"
         wanted = {d["guid"] for d in forge.call("GET", path).json() if d["event"] == "issues"}
         assert len(wanted) == 20
+
+
+def test_a_push_that_was_cut_off_before_it_was_followed_is_followed_at_the_start(
+    tmp_path: Path,
+) -> None:
+    with ForgeProcess(tmp_path / "root") as forge:
+        repo = forge.repo("alice/kept")
+        work = forge.clone("alice/kept", tmp_path / "work")
+        before = work.commit("Change", {"file": "text"})
+        work.push("-q", "HEAD:refs/for/main", "-o", "branch=topic")
+        after = work.commit("More", {"file": "more"})
+        forge.stop()
+        bare = forge.root / "repositories" / f"{repo['id']}.git"
+        work.git("push", "-q", str(bare), "HEAD:refs/heads/topic")
+        left = forge.root / "spool" / f"{repo['id']}-{repo['owner']['id']}-left"
+        left.write_text(f"{before} {after} refs/heads/topic\n")
+
+        forge.start()
+
+        assert forge.call("GET", "/repos/alice/kept/pulls/1").json()["head"]["sha"] == after
+        assert not left.exists()
+
+
+def test_the_first_branch_pushed_to_an_empty_repository_becomes_its_default(
+    forge: ForgeProcess, work: Work
+) -> None:
+    forge.repo("alice/fresh", auto_init=False)
+
+    work.git("push", "-q", forge.remote("alice/fresh", "alice"), "HEAD:refs/heads/master")
+
+    assert forge.call("GET", "/repos/alice/fresh").json()["default_branch"] == "master"
+
+
+def test_many_refs_are_packed_aside_and_stay_readable(
+    forge: ForgeProcess, name: str, work: Work
+) -> None:
+    repo = forge.client("alice").get_repo(name)
+    packed = forge.root / "repositories" / f"{repo.id}.git" / "packed-refs"
+    for n in range(100):
+        repo.create_git_ref(f"refs/heads/many/{n}", work.head())
+
+    eventually(packed.exists, within_s=20, what="the refs were packed")
+
+    assert repo.get_git_ref("heads/many/7").object.sha == work.head()
+    assert sum(1 for _ in repo.get_git_matching_refs("heads/many/")) == 100
 
 
 def test_an_existing_repository_is_imported_with_branches_and_tags(

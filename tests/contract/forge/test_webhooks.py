@@ -131,3 +131,21 @@ def test_forty_at_once_are_all_delivered_in_order(
     eventually(lambda: len(hooked.names()) == 40, within_s=20, what="all came")
     titles = [d.payload["issue"]["title"] for d in hooked.got if d.event == "issues"]
     assert titles == [str(n) for n in range(40)]
+
+
+def test_an_app_is_told_by_its_own_hook_with_its_installation(
+    forge: ForgeProcess, name: str, receiver: Receiver
+) -> None:
+    hook = {"url": receiver.url, "secret": "apps"}
+    asked = {"name": "Told Bot", "permissions": {"issues": "write"}, "events": ["issues"]}
+    app = forge.call("POST", "/_forge/apps", asked | {"hook": hook}).json()
+    where = {"account": "alice", "repositories": [name.split("/")[1]]}
+    installed = forge.call("POST", f"/_forge/apps/{app['id']}/installations", where).json()
+
+    forge.client("alice").get_repo(name).create_issue("For the App")
+
+    receiver.wait_for("issues.opened")
+    delivery = receiver.got[-1]
+    assert delivery.payload["installation"]["id"] == installed["id"]
+    assert delivery.signed_with("apps")
+    assert delivery.headers["x-github-hook-installation-target-type"] == "integration"

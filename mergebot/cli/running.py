@@ -6,12 +6,17 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
+from math import inf
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
 from mergebot.cli.supervisor import CannotStart, Interrupted, Part, Supervisor
 from mergebot.settings import Need, Settings, admin_token, load
+
+if TYPE_CHECKING:
+    from mergebot.wiring.redis import Mendable
 
 DRAIN_S = 20.0
 """How long a stopping worker may finish its gates; what is cut off is gated again."""
@@ -27,7 +32,7 @@ def up(*, as_json: bool) -> None:
 
     settings = load(Need.FORGE | Need.WEBHOOKS)
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with nullcontext() if settings.redis_url else embedded(settings.home):
+    with nullcontext() if settings.redis_url else embedded(settings.home) as server:
         check_redis(settings)
         admin_token(settings)
         with _supervised([_part("web"), _part("reconciler"), *_pools()]) as supervisor:
@@ -35,7 +40,7 @@ def up(*, as_json: bool) -> None:
                 if not supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
                     raise click.ClickException(f"Nothing answers at {settings.address} yet.")
                 _say_ready(settings, as_json=as_json)
-                supervisor.run()
+                supervisor.watch(until=lambda: _mended(server), within_s=inf)
             click.echo("Stopping; running gates may finish (Ctrl-C again: at once).", err=True)
 
 
@@ -70,6 +75,13 @@ def reconciler() -> None:
     from mergebot.worker.reconciler import run_reconciler  # noqa: PLC0415  # slow to import
 
     run_reconciler(load(Need.FORGE | Need.REDIS))
+
+
+def _mended(server: "Mendable | None") -> bool:
+    """Start the embedded Valkey again where it fell; never true, so that the watch goes on."""
+    if server is not None and server.mend():
+        click.echo("mergebot: the embedded Valkey fell and was started again", err=True)
+    return False
 
 
 def _part(*arguments: str, rank: int = 0, stop_within_s: float = 10.0) -> Part:

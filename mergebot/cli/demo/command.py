@@ -30,7 +30,7 @@ def demo(*, keep: bool, json_: bool) -> int:
         click.echo("Stopped.", err=True)
         return INTERRUPTED
     except (StageError, PlayError, HubError, CannotStart) as error:
-        raise click.ClickException(f"The demo did not go on: {error}.") from None
+        raise click.ClickException(f"The demo did not go on: {str(error).rstrip('.')}.") from None
 
 
 def _sandbox() -> str:
@@ -45,11 +45,7 @@ def _sandbox() -> str:
 def _play(stage: Stage, *, keep: bool, json_: bool) -> int:
     click.echo(f"  page   {stage.bot.address}/{stage.repo}")
     click.echo(f"  forge  {stage.hub.url}/{stage.repo}")
-    try:
-        outcomes = Play(stage, Narrator()).perform()
-    except PlayError:
-        _show_logs(stage)
-        raise
+    outcomes = Play(stage, Narrator()).perform()
     wrong = [each for each in outcomes if not each.as_expected]
     if json_:
         click.echo(json.dumps([_document(each) for each in outcomes], indent=2))
@@ -97,10 +93,3 @@ def _keep(stage: Stage) -> None:
         stage.wait(lambda: False, FOR_EVER_S)
     except Interrupted:
         click.echo("Stopping ...")
-
-
-def _show_logs(stage: Stage) -> None:
-    """Print the end of each log: they are gone with the demo."""
-    for log in sorted((stage.home / "log").glob("*.log")):
-        click.echo(f"--- the end of {log.name}", err=True)
-        click.echo("\n".join(log.read_text("utf-8", "replace").splitlines()[-15:]), err=True)

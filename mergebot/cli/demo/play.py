@@ -134,7 +134,12 @@ class Play:
             return true()
 
         if not self._stage.wait(looked, PATIENCE_S):
-            raise PlayError(f"after {PATIENCE_S:g} s of waiting for {what}")
+            found = self._queue()
+            why = found["waiting"] or found["last_action"] or "nothing"
+            raise PlayError(
+                f"{PATIENCE_S:g} s went by while waiting for {what}; the trunk is"
+                f" {found['trunk']['health']}, and the bot did last: {why}"
+            )
 
     def _look(self) -> None:
         """Tell every change of state since the last look."""

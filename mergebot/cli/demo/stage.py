@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+import click
 import requests
 
 from mergebot.cli.client import Bot
 from mergebot.cli.demo.hub import Clone, Hub, Person
 from mergebot.cli.demo.sample import INITIAL
-from mergebot.cli.supervisor import Part, Supervisor
+from mergebot.cli.supervisor import Interrupted, Part, Supervisor
 
 START_S = 60.0
 STOP_S = 30.0
+LOG_LINES, LOG_COLUMNS = 15, 500
 COMMAND = (sys.executable, "-m", "mergebot")
 
 
@@ -62,8 +64,21 @@ def set_up(sandbox: str) -> Iterator[Stage]:
     try:
         with Supervisor(lambda _: None) as supervisor:
             yield _start(supervisor, home, sandbox)
+    except Interrupted:
+        raise
+    except Exception:
+        _show_logs(home)
+        raise
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _show_logs(home: Path) -> None:
+    """Print the end of each log: they are gone with the demo."""
+    for log in sorted((home / "log").glob("*.log")):
+        click.echo(f"--- the end of {log.name}", err=True)
+        lines = log.read_text("utf-8", "replace").splitlines()[-LOG_LINES:]
+        click.echo("\n".join(line[:LOG_COLUMNS] for line in lines), err=True)
 
 
 def _start(supervisor: Supervisor, home: Path, sandbox: str) -> Stage:

@@ -58,7 +58,12 @@ def prose(text: str | None) -> list[dict[str, Any]]:
 
 def diff_lines(text: str) -> list[dict[str, str]]:
     """Return the lines of a diff, each with its kind."""
-    return [{"kind": _KINDS.get(line[:1], "same"), "text": line} for line in text.split("\n")]
+    return [{"kind": _kind(line), "text": line} for line in text.split("\n")]
+
+
+def _kind(line: str) -> str:
+    names = line.startswith(("+++ ", "--- "))
+    return "file" if names else _KINDS.get(line[:1], "same")
 
 
 def _render(name: str, **values: Any) -> Response:

@@ -116,6 +116,7 @@ def _pages(root: Path) -> Environment:
         "plain": _on_text(markdown.plain),
         "short": _on_text(short),
         "duration": wording.duration,
+        "age": wording.age,
         "count": wording.count,
         "diffstat": diffstat,
         "seconds": wording.from_iso,

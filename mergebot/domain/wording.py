@@ -31,6 +31,15 @@ def duration(seconds: float) -> str:
     return _two(whole, DAY_S, ("d", "h"), HOUR_S)
 
 
+def age(seconds: float) -> str:
+    """Return how long ago something was, in its largest unit alone: `41 s`, `2 min`, `3 h`, `5 d`."""
+    whole = max(round(seconds), 0)
+    for unit, name in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
+        if whole >= unit:
+            return f"{whole // unit} {name}"
+    return f"{whole} s"
+
+
 def _two(whole: int, unit: int, names: tuple[str, str], lesser: int) -> str:
     large, rest = divmod(whole, unit)
     small = rest // lesser

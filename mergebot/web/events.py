@@ -7,6 +7,7 @@ newest revision of each lane, since what it does with it is to read the page aga
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 
@@ -60,35 +61,33 @@ class Hub:
         self._changes = changes
         self._readers: set[Reader] = set()
         self._ending = Event()
-        self._thread: Thread | None = None
 
     def start(self) -> None:
         """Begin to listen; called from the event loop that readers live in."""
         loop = asyncio.get_running_loop()
-        self._thread = Thread(target=self._listen, args=(loop,), name="changes", daemon=True)
-        self._thread.start()
+        Thread(target=self._listen, args=(loop,), name="changes", daemon=True).start()
 
     def stop(self) -> None:
-        """End listening within a second or two."""
+        """End listening; the thread notices within a second and nobody has to wait for it."""
         self._ending.set()
-        if self._thread:
-            self._thread.join(LISTEN_S * 3)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
         while not self._ending.is_set():
             try:
-                self._relay(loop)
+                for change in self._changes.listen(timeout_s=LISTEN_S):
+                    if self._ending.is_set():
+                        return
+                    if change is not None:
+                        self._hand(loop, change.lane_key, change.revision)
             except Unavailable:
                 self._ending.wait(LISTEN_S)
-            if not self._ending.is_set():
-                loop.call_soon_threadsafe(self._tell, EVERY_LANE, 0)
+            self._hand(loop, EVERY_LANE, 0)
 
-    def _relay(self, loop: asyncio.AbstractEventLoop) -> None:
-        for change in self._changes.listen(timeout_s=LISTEN_S):
-            if self._ending.is_set():
-                return
-            if change is not None:
-                loop.call_soon_threadsafe(self._tell, change.lane_key, change.revision)
+    def _hand(self, loop: asyncio.AbstractEventLoop, key: str, revision: int) -> None:
+        # The loop may close between the question and the call.
+        with suppress(RuntimeError):
+            if not self._ending.is_set():
+                loop.call_soon_threadsafe(self._tell, key, revision)
 
     def _tell(self, key: str, revision: int) -> None:
         for reader in self._readers:

@@ -13,6 +13,7 @@ from mergebot.domain.candidate import (
     Landed,
     Landing,
     Merge,
+    NoClaim,
     Parked,
     Proposal,
     Queued,
@@ -64,7 +65,7 @@ def change(pr: int, title: str, author: str, paths: tuple[str, ...], state: Stat
         plain,
         head=sha(pr),
         proposal=Proposal(title, "", Actor(pr, author), f"{author}/{slug}", same_repository=True),
-        claim=Claim(f"c{pr}", f"SHOP-{pr + 300}", paths) if paths else plain.claim,
+        claim=Claim(f"c{pr}", f"SHOP-{pr + 300}", paths) if paths else NoClaim(),
         enqueued_by=Actor(pr, author),
     )
 
@@ -74,13 +75,27 @@ def merge(pr: int) -> Merge:
     return Merge(sha(1000 + pr), sha(2000 + pr), sha(3000 + pr), ("a",))
 
 
-def fill(site: Website) -> None:
-    """Fill a website with the afternoon."""
+def fill_halted(site: Website) -> None:
+    """Fill a website with the afternoon on which the trunk turned red."""
     now = site.clock.now()
+    _around(site, now)
+    _queue(site, now, _red(now), "repair")
+
+
+def fill_calm(site: Website) -> None:
+    """Fill a website with the same afternoon, and nothing wrong with the trunk."""
+    now = site.clock.now()
+    _around(site, now)
+    green = Green(sha(9), now - 2200)
+    _queue(
+        site, now, LaneState(known_tip=sha(9), health=green, rules=Rules(sha(9), RULES)), "normal"
+    )
+
+
+def _around(site: Website, now: float) -> None:
     site.runs.announce("hawk-1", 2, now)
     site.runs.announce("hawk-2", 2, now)
     _past(site, now)
-    _queue(site, now)
     quiet = LaneState(
         known_tip=sha(5), health=Green(sha(5), now - 90_000), rules=Rules(sha(5), RULES)
     )
@@ -106,7 +121,7 @@ def _steps(now: float) -> tuple[StepResult, ...]:
     )
 
 
-def _queue(site: Website, now: float) -> None:
+def _queue(site: Website, now: float, state: LaneState, kind: str) -> None:
     verdict = Verdict(sha(1), sha(2), sha(3), "run-ok", "f", "hawk-1", _steps(now))
     gates = {
         214: change(
@@ -130,17 +145,18 @@ def _queue(site: Website, now: float) -> None:
         change(211, "Move the price list to decimals", "agent-12",
                ("src/price/**", "tests/price/test_list.py"), Queued()),
         change(212, "Drop the old export format", "noor", ("src/export/**",),
-               Parked(Reason.TRUNK_RED, "Waits for main to be green again.")),
+               Parked(Reason.TRUNK_RED, "Waits for main to be green again.")
+               if kind == "repair" else Queued()),
         change(213, "Count visits without cookies", "agent-3", ("src/stats/**",), Queued()),
     ]  # fmt: skip
-    repair = replace(gates[214], kind=Kind.REPAIR)
+    repair = replace(gates[214], kind=Kind(kind))
     queue = [
         replace(each, seq=place, enqueued_at=now - 900 + place * 97)
         for place, each in enumerate([*rows, repair])
     ]
     orders = tuple(order(f"run-{pr}", gates[pr], now - 100) for pr in gates)
     orders = tuple(replace(each, spec=RULES.gate) for each in orders)
-    site.put(*queue, lane=SHOP, state=_red(now), orders=orders)
+    site.put(*queue, lane=SHOP, state=state, orders=orders)
     for pr, step, since, done in [(214, "test", 61, ("build",)), (209, "build", 21, ())]:
         site.runs.take(SHOP, f"run-{pr}", "hawk-1", now - 57)
         progress = RunProgress("hawk-1", now - 100, now, step, now - since, done)

@@ -21,11 +21,18 @@
     if (whole < 86400) return two(whole, 3600, ["h", "min"], 60);
     return two(whole, 86400, ["d", "h"], 3600);
   };
+  const age = (seconds) => {
+    const whole = Math.max(Math.round(seconds), 0);
+    for (const [unit, name] of [[86400, "d"], [3600, "h"], [60, "min"]]) {
+      if (whole >= unit) return `${Math.floor(whole / unit)} ${name}`;
+    }
+    return `${whole} s`;
+  };
   const since = (iso) => (now() - Date.parse(iso)) / 1000;
 
   const keepTime = () => {
     for (const each of document.querySelectorAll("time[data-ago]")) {
-      const text = duration(since(each.dateTime));
+      const text = age(since(each.dateTime));
       if (each.textContent !== text) each.textContent = text;
     }
     for (const each of document.querySelectorAll("[data-elapsed]")) {

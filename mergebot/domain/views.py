@@ -18,7 +18,9 @@ from mergebot.domain.candidate import (
 from mergebot.domain.gate import Step
 from mergebot.domain.health import first_bad
 from mergebot.domain.lane import Green, Red, Run, Snapshot
+from mergebot.domain.planning import in_order
 from mergebot.domain.policy import Policy, PolicyFaults
+from mergebot.domain.recovery import recovery_text
 from mergebot.domain.status import NOWHERE, Document, Place, Setting, state_name, status_document
 from mergebot.domain.wording import iso
 
@@ -113,7 +115,7 @@ def places(snapshot: Snapshot, usual: Mapping[str, float]) -> dict[int, Place]:
     gate_s = None if halted_view(snapshot) else _gate_s(snapshot, usual)
     found: dict[int, Place] = {}
     waiting, rest_s = 0, 1.0
-    for position, each in enumerate(snapshot.candidates, 1):
+    for position, each in enumerate(in_order(snapshot), 1):
         step = ""
         match each.state:
             case Gating(run=run, since=since):
@@ -201,6 +203,20 @@ def idle_s(snapshot: Snapshot, last: float) -> float:
     ends = [run.ended_at for run in snapshot.runs.values()]
     news = max([last, *ends, min(each.enqueued_at for each in movable)])
     return max(snapshot.now - news, 0.0)
+
+
+def recovered_view(snapshot: Snapshot) -> Document | None:
+    """Return what the last rebuild of the record brought back; None where there was none."""
+    recovery = snapshot.state.recovered
+    if recovery is None:
+        return None
+    return {
+        "at": iso(recovery.at),
+        "landed": recovery.landed,
+        "kept": recovery.kept,
+        "queued": recovery.queued,
+        "text": recovery_text(recovery),
+    }
 
 
 def ended_at(candidate: Candidate) -> float | None:

@@ -20,6 +20,7 @@ from mergebot.domain.gate import StepResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.markdown import plain
+from mergebot.domain.planning import in_order
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import Document, Setting
 from mergebot.domain.story import Entry
@@ -32,6 +33,7 @@ from mergebot.domain.views import (
     idle_s,
     matches,
     policy_view,
+    recovered_view,
     scene,
     seconds_in_queue,
     trunk_view,
@@ -83,7 +85,7 @@ class Reporting:
         """Return one page of the queue, and what stands around it."""
         snapshot = self.store.read(lane)
         seen = self._scene(snapshot)
-        found = [each for each in snapshot.candidates if matches(each, find.words)]
+        found = [each for each in in_order(snapshot) if matches(each, find.words)]
         pages = max(-(-len(found) // find.size), 1)
         page = min(max(find.page, 1), pages)
         shown = found[(page - 1) * find.size : page * find.size]
@@ -107,6 +109,7 @@ class Reporting:
             "trunk": trunk_view(snapshot),
             "halted": halted_view(snapshot),
             "recovering": snapshot.state.recovering,
+            "recovered": recovered_view(snapshot),
             "waiting": snapshot.state.waiting or None,
             "last_action": snapshot.state.last_action or None,
             "counts": counts_view(snapshot.candidates),
@@ -179,6 +182,7 @@ class Reporting:
             "trunk": trunk_view(snapshot),
             "halted": halted_view(snapshot),
             "recovering": snapshot.state.recovering,
+            "recovered": recovered_view(snapshot),
             "waiting": snapshot.state.waiting or None,
             "workers": self.runs.workers(self.clock.now()),
             "idle_s": self._idle_s(snapshot),

@@ -1,13 +1,12 @@
-"""A real Chromium on a real server: each test gets a profile of its own."""
+"""A real Chromium on a real server: each test opens a context of its own."""
 
 import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import uvicorn
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 from starlette.applications import Starlette
 
 from tests.support.waiting import eventually
@@ -49,16 +48,11 @@ def served(app: Starlette) -> Iterator[str]:
 
 
 @contextmanager
-def browser(profile: Path, **options: object) -> Iterator[BrowserContext]:
-    """Give a browser with a fresh profile under `profile`."""
+def launched() -> Iterator[Browser]:
+    """Give a browser; each of its contexts starts with a fresh profile."""
     with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            profile,
-            executable_path=chromium(),
-            args=ARGUMENTS,
-            **options,  # type: ignore[arg-type]  # Playwright checks its own options
-        )
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
         try:
-            yield context
+            yield browser
         finally:
-            context.close()
+            browser.close()

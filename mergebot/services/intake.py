@@ -71,7 +71,7 @@ def _handle(parts: Parts, delivery: Delivery) -> Lane | None:
         news = parts.read_news(delivery.event, delivery.body)
         return _apply(parts, news)
     except (Refused, ValueError) as error:
-        log.info("delivery_refused", guid=delivery.guid, event=delivery.event, why=str(error))
+        log.info("delivery_refused", guid=delivery.guid, kind=delivery.event, why=str(error))
         return None
 
 

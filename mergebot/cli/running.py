@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
-from math import inf
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -40,7 +39,7 @@ def up(*, as_json: bool) -> None:
                 if not supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
                     raise click.ClickException(f"Nothing answers at {settings.address} yet.")
                 _say_ready(settings, as_json=as_json)
-                supervisor.watch(until=lambda: _mended(server), within_s=inf)
+                supervisor.run(lambda: _mend(server))
             click.echo("Stopping; running gates may finish (Ctrl-C again: at once).", err=True)
 
 
@@ -77,11 +76,9 @@ def reconciler() -> None:
     run_reconciler(load(Need.FORGE | Need.REDIS))
 
 
-def _mended(server: "Mendable | None") -> bool:
-    """Start the embedded Valkey again where it fell; never true, so that the watch goes on."""
+def _mend(server: "Mendable | None") -> None:
     if server is not None and server.mend():
         click.echo("mergebot: the embedded Valkey fell and was started again", err=True)
-    return False
 
 
 def _part(*arguments: str, rank: int = 0, stop_within_s: float = 10.0) -> Part:

@@ -103,10 +103,20 @@ class Supervisor:
                 raise Interrupted
         return True
 
-    def run(self) -> None:
-        """Keep everything running until a signal asks to stop. Raises CannotStart."""
+    def run(self, beside: Callable[[], object] = lambda: None) -> None:
+        """Keep everything running until a signal asks to stop; do `beside` about every second.
+
+        Raises CannotStart.
+        """
         while not self._turn(1.0):
-            pass
+            beside()
+
+    def restart(self, name: str) -> None:
+        """Kill a part that runs and does nothing; it is started again as one that fell."""
+        for child in self._children:
+            if child.part.name == name and child.process is not None:
+                self._tell(f"{name} is silent and is stopped")
+                child.process.kill()
 
     def stop(self) -> None:
         """Stop rank by rank; a second signal cuts the patience short."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
 from mergebot.adapters.clock import SystemClock
 from mergebot.adapters.redis.connect import check_server, connect
@@ -11,7 +12,15 @@ from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.settings import Settings
 
 
-def embedded(home: Path) -> AbstractContextManager[object]:
+class Mendable(Protocol):
+    """A server that can fall."""
+
+    def mend(self) -> bool:
+        """Start it again where it fell, and tell whether it had; raises Refused."""
+        ...
+
+
+def embedded(home: Path) -> AbstractContextManager[Mendable]:
     """Return a server of this process's own, which runs inside a `with`; raises Refused."""
     return EmbeddedValkey(home)
 

@@ -100,6 +100,16 @@ class EmbeddedValkey:
             self.stop()
             raise
 
+    def mend(self) -> bool:
+        """Start the server again where it fell, with every key, and tell whether it had.
+
+        Raises Refused when it does not start any more.
+        """
+        if self._process is None or self._process.poll() is None:
+            return False
+        self._launch()
+        return True
+
     def _launch(self) -> None:
         path = _socket_path(self._directory)
         settings = [f"--{name} {value}" for name, value in _SETTINGS.items()]

@@ -15,6 +15,8 @@ _PR_SET_PDEATHSIG = 1
 
 def main(parent: int, program: str, arguments: list[str]) -> None:
     """Replace this process by `program`; on systems other than Linux without the tether."""
+    # Its starter may read signals instead of handling them; this program must hear them.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:

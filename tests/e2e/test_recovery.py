@@ -1,0 +1,53 @@
+from pathlib import Path
+
+from tests.support.stack import REPO, Stack, stack
+from tests.support.waiting import eventually
+
+
+def adopted(bot: Stack) -> dict[str, object]:
+    """Return what was recovered, once the recovery is over."""
+
+    def over() -> object:
+        return bot.queue().get("recovering") is False
+
+    eventually(over, within_s=20, what="the queue is rebuilt")
+    found: dict[str, object] = bot.queue()["recovered"]
+    return found
+
+
+def test_with_redis_emptied_in_mid_flight_the_queue_comes_back_and_nothing_lands_twice(
+    bot: Stack,
+) -> None:
+    first = bot.landing("first")
+    bot.wait(first, "landed")
+    slow = bot.propose("slow", {"slow": "yes"})
+    bot.wait(slow, "gating")
+    parked = bot.propose("held", {"held.txt": "x"}, label="merge-queue,merge-queue-hold")
+    bot.wait(parked, "parked")
+    behind = bot.landing("behind")
+    before = bot.receipts()
+
+    bot.redis().flushall()
+
+    recovered = adopted(bot)
+    assert [each["pr"] for each in bot.queue()["entries"]] == [slow, parked, behind]
+    assert (recovered["landed"], recovered["queued"]) == (len(before), 3)
+    assert bot.state(first) == "landed"
+    bot.forge.call("DELETE", f"/repos/{REPO}/issues/{slow}/labels/merge-queue")
+    bot.wait(slow, "cancelled")
+    bot.wait(behind, "landed")
+    assert bot.landed_once("first", "behind")
+    assert bot.receipts()[-1]["generation"] > before[-1]["generation"] + 999
+    assert bot.receipts()[-1]["epoch"] > before[-1]["epoch"]
+    assert len(bot.comments(first)) == 1
+    bot.forge.call("DELETE", f"/repos/{REPO}/issues/{parked}/labels/merge-queue")
+    bot.wait(parked, "cancelled")
+
+
+def test_a_first_adoption_has_nothing_to_rebuild_and_says_so(tmp_path: Path) -> None:
+    with stack(tmp_path) as fresh:
+        recovered = adopted(fresh)
+        assert recovered["landed"] == 0
+        assert "new" in str(recovered["text"])
+        fresh.wait(fresh.landing("first"), "landed")
+        assert fresh.landed_once("first")

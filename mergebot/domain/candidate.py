@@ -58,8 +58,37 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class Alone:
+    """Gated by itself, or with whoever is next to it where the rules allow groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Gated in one run with these PRs, in landing order; only the last one's commit is tested."""
+
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Under suspicion: `members` are gated beside the chain, on the trunk's tip.
+
+    They and `others` are the halves of a group that was red.
+    """
+
+    members: tuple[int, ...]
+    others: tuple[int, ...] = ()
+
+
+Company = Alone | Together | Apart
+ALONE = Alone()
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
-    """Waits for its turn."""
+    """Waits for its turn, or for that of the `company` that it was put in."""
+
+    company: Company = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +105,12 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Gating:
-    """A gate runs on its merged commit."""
+    """A gate runs on its merged commit, or on that of the last one of its company."""
 
     merge: Merge
     run: str
     since: float
+    company: Company = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +235,8 @@ class Budget:
 class Candidate:
     """One attempt to land `pr` at `head`; `seq` is its place in the order of admission.
 
-    `authority` is what `enqueued_by` was allowed to do then.
+    `authority` is what `enqueued_by` was allowed to do then. `rank` is its place in the landing
+    order where that is not its own, because others were tested while it was under suspicion.
     """
 
     pr: int
@@ -220,11 +251,21 @@ class Candidate:
     budget: Budget
     state: State
     authority: Permission = Permission.WRITE
+    rank: tuple[int, ...] = ()
 
     @property
     def open(self) -> bool:
         """Tell whether anything can still happen to it."""
         return not isinstance(self.state, Landed | Ejected | Cancelled)
+
+    @property
+    def place(self) -> tuple[tuple[int, ...], int]:
+        """Return what the landing order of its lane is made by, repairs aside."""
+        return self.rank or (self.seq,), self.seq
+
+    def at_rank(self, rank: tuple[int, ...]) -> "Candidate":
+        """Return the same candidate at another place of the landing order."""
+        return replace(self, rank=rank)
 
     def moved(self, state: State) -> "Candidate":
         """Return the same candidate in `state`."""

@@ -3,6 +3,7 @@
 Rules take a decision and return a richer one. Nothing happens until it is committed, all at once.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mergebot.domain.candidate import Candidate, Kind, State, Verified, run_of
@@ -52,17 +53,14 @@ class Decision:
         chained = self.lane(last_receipt=receipt.digest)
         return replace(chained, landed=(*self.landed, receipt))
 
-    def put(self, candidate: Candidate) -> "Decision":
-        """Put a candidate into the snapshot as it is now."""
-        others = tuple(
-            each
-            for each in self.candidates
-            if (each.pr, each.attempt) != (candidate.pr, candidate.attempt)
-        )
+    def put(self, *candidates: Candidate) -> "Decision":
+        """Put candidates into the snapshot as they are now."""
+        fresh = {(each.pr, each.attempt): each for each in candidates}
+        others = [each for each in self.candidates if (each.pr, each.attempt) not in fresh]
         return replace(
             self,
-            snapshot=self.snapshot.with_candidate(candidate),
-            candidates=(*others, candidate),
+            snapshot=self.snapshot.with_candidates(candidates),
+            candidates=(*others, *fresh.values()),
             touched=True,
         )
 
@@ -71,12 +69,25 @@ class Decision:
 
         The notice is brought up to date, and a candidate that ends gives its labels back.
         """
-        moved = candidate.moved(state)
-        decision = self.put(moved).tell(type(state).__name__.lower(), text, pr=candidate.pr)
-        run = run_of(candidate.state)
-        if run and run_of(state) != run:
-            decision = decision.stop(run)
-        return decision.want(*_notices(moved, self.snapshot))
+        return self.move_all(((candidate, state),), text)
+
+    def move_all(self, moves: Sequence[tuple[Candidate, State]], text: str) -> "Decision":
+        """Move several candidates for one reason, at the cost of one."""
+        now = self.snapshot.now
+        moved = [candidate.moved(state) for candidate, state in moves]
+        left = {
+            run: None
+            for candidate, state in moves
+            if (run := run_of(candidate.state)) and run_of(state) != run
+        }
+        entries = [Entry(now, each.pr, type(each.state).__name__.lower(), text) for each in moved]
+        notices = [effect for each in moved for effect in _notices(each, self.snapshot)]
+        return replace(
+            self.put(*moved),
+            entries=(*self.entries, *entries),
+            stops=(*self.stops, *left),
+            effects=(*self.effects, *notices),
+        )
 
 
 def _notices(candidate: Candidate, snapshot: Snapshot) -> tuple[Effect, ...]:

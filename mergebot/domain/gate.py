@@ -89,7 +89,10 @@ GateResult = Passed | Failed | NoVerdict
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A passed gate, bound to the exact commits it vouches for."""
+    """A passed gate, bound to the exact commits it vouches for.
+
+    Of a group, `base` is where it starts, `merged` its last commit, and `group` its PRs in order.
+    """
 
     base: Sha
     merged: Sha
@@ -98,3 +101,4 @@ class Verdict:
     spec: str
     worker: str
     steps: tuple[StepResult, ...]
+    group: tuple[int, ...] = ()

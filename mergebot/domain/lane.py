@@ -1,6 +1,6 @@
 """A lane's own state: the trunk's health, halts, the rules in force, and its gate runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mergebot.domain.candidate import Candidate
@@ -85,12 +85,21 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusals:
+    """How often the checker refused a proposal for each reason; `latest` is the last sentence."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    latest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """What a lane knows besides its candidates.
 
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
-    is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds.
+    is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. `mode`
+    says how the planner works now, and `refusals` what its checker did not let through.
     """
 
     epoch: int = 1
@@ -105,6 +114,8 @@ class LaneState:
     waiting: str = ""
     last_receipt: str = ""
     last_action: str = ""
+    mode: str = ""
+    refusals: Refusals = field(default_factory=Refusals)
     recovered: Recovery | None = None
 
 
@@ -116,7 +127,8 @@ NEW_LANE = LaneState(recovering=True)
 class RunOrder:
     """What a worker must gate: the merged commit `merged` of `head` on `base`.
 
-    For a run on the trunk itself `pr` is 0 and head, base and merged are the same commit.
+    For a run on the trunk itself `pr` is 0 and head, base and merged are the same commit. Of a
+    group it names the last PR; `members` has all of them, in landing order.
     """
 
     run: str
@@ -127,6 +139,7 @@ class RunOrder:
     spec: GateSpec
     ordered_at: float
     generation: int
+    members: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +200,12 @@ class Snapshot:
 
         A terminal candidate leaves the snapshot; a new one joins at its `seq`.
         """
-        others = [each for each in self.candidates if each.pr != candidate.pr]
-        if candidate.open:
-            others.append(candidate)
-        return replace(self, candidates=tuple(sorted(others, key=lambda each: each.seq)))
+        return self.with_candidates((candidate,))
+
+    def with_candidates(self, changed: Sequence[Candidate]) -> "Snapshot":
+        """Return the snapshot with several candidates put in at once."""
+        newest = {each.pr: each for each in changed}
+        kept = [each for each in self.candidates if each.pr not in newest]
+        kept.extend(each for each in newest.values() if each.open)
+        kept.sort(key=lambda each: each.seq)
+        return replace(self, candidates=tuple(kept))

@@ -81,3 +81,9 @@ given out and landed nothing left no receipt, and there are never so many betwee
 
 LAST_WRITES = 10
 """Landings whose notices are written again after a recovery: the loss may have swallowed them."""
+
+GROUP_AUTO_MAX = 8
+"""Candidates in one group where the rules say "auto": beyond it, most groups hold a red one."""
+
+GROUP_LONE_WORKER_MAX = 64
+"""Candidates in one group of a lone worker: halving finds a red one in log2 of it runs."""

@@ -1,16 +1,20 @@
 """The planner: what should run, stop and land, from one snapshot.
 
 The open candidates that are ready form a chain over the trunk's tip: each is gated on the merged
-commit of the nearest one ahead that is not failing. A plan only proposes. Replaying a head needs
-git, so a candidate without a merged commit ends the chain for this round; the caller replays it
-and asks again.
+commit of the nearest one ahead that is not failing. Where the rules allow it, neighbours in the
+chain share one run (groups.py), and members of a red group are gated beside it (isolation.py). A
+plan only proposes. Replaying a head needs git, so a candidate without a merged commit ends the
+chain for this round; the caller replays it and asks again.
 
     tip ── #4 verified ── #7 gating ── #9 queued      proposes Land(4), then Prepare(9, on #7's)
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mergebot.domain import groups
 from mergebot.domain.candidate import (
+    ALONE,
     Blocked,
     Candidate,
     Failing,
@@ -21,12 +25,16 @@ from mergebot.domain.candidate import (
     Parked,
     Queued,
     Verified,
+    merge_of,
+    run_of,
 )
 from mergebot.domain.ids import Sha
+from mergebot.domain.isolation import is_apart
 from mergebot.domain.lane import Checking, Green, Red, Snapshot, UnknownHealth
 from mergebot.domain.policy import Culprit
+from mergebot.domain.speculation import Pace, pace
 
-CONFIG_PATHS = (".mergebot.toml", ".github/mergebot.toml")
+CONFIG_PATHS = groups.CONFIG_PATHS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,17 @@ class Prepare:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareGroup:
+    """Replay these PRs in order, each on the one before, and gate the last one's commit for all.
+
+    Whoever shares a file with one before it ends the group; whoever cannot be replayed is left out.
+    """
+
+    prs: tuple[int, ...]
+    base: Sha
+
+
+@dataclass(frozen=True, slots=True)
 class Restart:
     """Give up the PR's run or verdict: the base under it is not the one it needs any more."""
 
@@ -60,12 +79,12 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Land:
-    """Land the PR: it is verified, at the front, on the tip."""
+    """Land the PR, and its group with it: it is verified, at the front, on the tip."""
 
     pr: int
 
 
-Proposal = CheckTrunk | Probe | Prepare | Restart | Land
+Proposal = CheckTrunk | Probe | Prepare | PrepareGroup | Restart | Land
 
 
 def plan(snapshot: Snapshot) -> tuple[Proposal, ...]:
@@ -79,17 +98,10 @@ def plan(snapshot: Snapshot) -> tuple[Proposal, ...]:
     return (*_for_the_trunk(snapshot, tip), *_for_the_queue(snapshot, tip))
 
 
-def window(snapshot: Snapshot) -> int:
-    """Return how many candidates may be gated at once: twice the workers unless the rules say."""
-    policy = snapshot.policy
-    fixed = policy.queue.window if policy else 0
-    return fixed or max(2, 2 * snapshot.slots)
-
-
 def in_order(snapshot: Snapshot) -> tuple[Candidate, ...]:
-    """Return the candidates in the order they may land: repairs first, then by admission."""
+    """Return the candidates in the order they may land: repairs first, then by their place."""
     return tuple(
-        sorted(snapshot.candidates, key=lambda each: (each.kind is not Kind.REPAIR, each.seq))
+        sorted(snapshot.candidates, key=lambda each: (each.kind is not Kind.REPAIR, each.place))
     )
 
 
@@ -111,7 +123,8 @@ def may_land(snapshot: Snapshot, candidate: Candidate) -> bool:
     state = snapshot.state
     if state.halt is not None or state.recovering or not isinstance(candidate.state, Verified):
         return False
-    if candidate.state.merge.base != snapshot.tip:
+    members = groups.lands_with(snapshot, candidate)
+    if not members or _base_of(members[0]) != snapshot.tip:
         return False
     match state.health:
         case Green(tip):
@@ -135,25 +148,91 @@ def _for_the_trunk(snapshot: Snapshot, tip: Sha) -> tuple[Proposal, ...]:
 
 
 def _for_the_queue(snapshot: Snapshot, tip: Sha) -> tuple[Proposal, ...]:
-    base = tip
+    able = ready(snapshot)
+    how = pace(snapshot, able)
+    whole = groups.whole_runs(snapshot.candidates)
+    room = how.runs - _unfinished(snapshot)
+    apart = [each for each in able if is_apart(each)]
+    torn = [each.pr for each in apart if isinstance(each.state, Gating) and _torn(each, whole)]
+    if torn:
+        return tuple(Restart(pr) for pr in torn)
+    suspects = [each for each in apart if isinstance(each.state, Queued)]
+    if suspects and room > 0:
+        return (_prepare(suspects, tip, how),)
+    chain = [each for each in able if not is_apart(each)][: how.window]
+    return _along(snapshot, chain, tip, how=how, whole=whole, room=room)
+
+
+def _along(
+    snapshot: Snapshot,
+    chain: Sequence[Candidate],
+    base: Sha,
+    *,
+    how: Pace,
+    whole: frozenset[str],
+    room: int,
+) -> tuple[Proposal, ...]:
+    """Walk the chain up to the first one that needs something done."""
+    nodes: set[str | None] = set()
     front = True
-    for candidate in ready(snapshot)[: window(snapshot)]:
-        merge = _merge_on(candidate, base)
-        if isinstance(candidate.state, Blocked) and candidate.state.base == base:
+    for place, candidate in enumerate(chain):
+        state = candidate.state
+        merge = None if _torn(candidate, whole) else _merge_on(candidate, base)
+        if isinstance(state, Blocked) and state.base == base:
             continue
+        if merge is None and isinstance(state, Queued):
+            full = room < 1 or len(nodes) >= how.nodes
+            return () if full else (_prepare(chain[place:], base, how),)
         if merge is None:
-            if isinstance(candidate.state, Queued):
-                return (Prepare(candidate.pr, base),)
-            return (Restart(candidate.pr),)
+            return tuple(Restart(pr) for pr in _fallen(chain[place:]))
         if front and may_land(snapshot, candidate):
             return (Land(candidate.pr),)
-        if isinstance(candidate.state, Failing):
+        if isinstance(state, Failing):
             continue
         front = False
-        if any(path in CONFIG_PATHS for path in merge.paths):
+        if groups.changes_rules(merge):
             return ()
+        nodes.add(run_of(state))
         base = merge.merged
     return ()
+
+
+def _prepare(waiting: Sequence[Candidate], base: Sha, how: Pace) -> Prepare | PrepareGroup:
+    """Propose the first of those who wait, with as many behind it as go with it."""
+    first = groups.company_of(waiting[0].state)
+    size = how.size if first == ALONE else how.cap
+    unit: list[int] = []
+    for each in waiting[:size]:
+        if not isinstance(each.state, Queued) or groups.company_of(each.state) != first:
+            break
+        unit.append(each.pr)
+    return PrepareGroup(tuple(unit), base) if len(unit) > 1 else Prepare(unit[0], base)
+
+
+def _fallen(chain: Sequence[Candidate]) -> Iterator[int]:
+    """Yield the first, and all behind it that stand on it: the chain is rebuilt in one go."""
+    yield chain[0].pr
+    if isinstance(chain[0].state, Gating | Verified):
+        for each in chain[1:]:
+            if isinstance(each.state, Gating | Verified | Failing):
+                yield each.pr
+
+
+def _torn(candidate: Candidate, whole: frozenset[str]) -> bool:
+    """Tell whether it waits for the run of a group that somebody left."""
+    return isinstance(candidate.state, Gating) and candidate.state.run not in whole
+
+
+def _unfinished(snapshot: Snapshot) -> int:
+    """Return how many runs of candidates have not ended."""
+    runs = {each.state.run for each in snapshot.candidates if isinstance(each.state, Gating)}
+    ended = sum(name in snapshot.runs and snapshot.runs[name].result is not None for name in runs)
+    return len(runs) - ended
+
+
+def _base_of(candidate: Candidate) -> Sha | None:
+    merge = merge_of(candidate.state)
+    return merge.base if merge else None
 
 
 def _bisects(snapshot: Snapshot) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from mergebot.domain import isolation
 from mergebot.domain.candidate import (
     Blocked,
     Candidate,
@@ -13,13 +14,16 @@ from mergebot.domain.candidate import (
     Parked,
     PlainEvidence,
     Queued,
+    State,
     Verified,
 )
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import KeepCandidate
-from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed, Verdict
+from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed
+from mergebot.domain.groups import gated_with
 from mergebot.domain.health import settle_trunk
 from mergebot.domain.ids import Sha, short
+from mergebot.domain.isolation import Members
 from mergebot.domain.lane import Green, Red, Run, Snapshot
 from mergebot.domain.limits import INFRA_WAIT_S, RUN_SILENT_S
 from mergebot.domain.policy import BudgetPolicy
@@ -28,12 +32,44 @@ from mergebot.domain.reasons import Fault, Reason, consequence
 
 def settle(decision: Decision) -> Decision:
     """Apply every result that came in: the trunk's first, since verdicts rest on its health."""
-    decision = settle_trunk(decision)
-    for pr in [each.pr for each in decision.snapshot.candidates]:
+    decision = _with_the_trunk(settle_trunk(decision))
+    for pr in [each.pr for each in decision.snapshot.candidates if _may_move(each.state)]:
         candidate = decision.snapshot.candidate(pr)
         if candidate is not None:
             decision = _settle_one(decision, candidate)
     return decision
+
+
+def _may_move(state: State) -> bool:
+    match state:
+        case Gating() | Failing() | Blocked():
+            return True
+        case Parked(until=until):
+            return until > 0
+        case _:
+            return False
+
+
+def _with_the_trunk(decision: Decision) -> Decision:
+    """Park everyone whom a red trunk stops, and queue them again once it is not red."""
+    snapshot = decision.snapshot
+    health = snapshot.state.health
+    if isinstance(health, Red):
+        stopped = [each for each in snapshot.candidates if _stopped_by_red(snapshot, each)]
+        text = f"the trunk is red at {short(health.tip)}: {health.step} fails there without this change"
+        parked = Parked(Reason.TRUNK_RED, text)
+        decision = (
+            decision.move_all([(each, parked) for each in stopped], text) if stopped else decision
+        )
+    again = [
+        (each, Queued())
+        for each in decision.snapshot.candidates
+        if isinstance(each.state, Parked)
+        and each.state.reason is Reason.TRUNK_RED
+        and _green_again(snapshot, each)
+    ]
+    text = "the trunk is green again: gated anew"
+    return decision.move_all(again, text) if again else decision
 
 
 def outcome(run: Run | None, now: float) -> GateResult | None:
@@ -63,56 +99,57 @@ def spend(candidate: Candidate, reason: Reason) -> Candidate:
 
 def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
     snapshot = decision.snapshot
-    if _stopped_by_red(snapshot, candidate):
-        return _park_red(decision, candidate)
     match candidate.state:
-        case Gating(merge, run):
+        case Gating(run=run):
+            members = gated_with(snapshot, candidate)
             result = outcome(snapshot.runs.get(run), snapshot.now)
-            return decision if result is None else _judge(decision, candidate, result)
+            return decision if result is None or not members else _judge(decision, members, result)
         case Failing(merge, run, result) if known_green(snapshot, merge.base):
             return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.CANDIDATE))
         case Blocked(base, reason, evidence) if base == snapshot.tip:
             spent = spend(candidate, reason)
             ended = Ejected(reason, evidence, snapshot.now)
             return decision.move(spent, ended, f"ejected: {reason}")
-        case Parked(Reason.TRUNK_RED) if _green_again(snapshot, candidate):
-            return decision.move(candidate, Queued(), "the trunk is green again: gated anew")
         case Parked(until=until) if 0.0 < until <= snapshot.now:
             return decision.move(candidate, Queued(), "waited long enough: tried again")
         case _:
             return decision
 
 
-def _judge(decision: Decision, candidate: Candidate, result: GateResult) -> Decision:
+def _judge(decision: Decision, members: Members, result: GateResult) -> Decision:
+    """Conclude from a run's end for all who waited for it; they share what it cost."""
+    first = members[0].state
+    if not isinstance(first, Gating):
+        return decision
+    share_s = max(0.0, decision.snapshot.now - first.since) / len(members)
+    members = [_billed(each, share_s) for each in members]
+    match result:
+        case Passed():
+            return isolation.passed(decision, members, first.run, result)
+        case Failed() if len(members) > 1:
+            return isolation.failed(decision, members)
+        case Failed():
+            return _failed_alone(decision, members[0], result)
+        case NoVerdict(why):
+            for each in members:
+                decision = _no_verdict(decision, each, why)
+            return decision
+
+
+def _billed(candidate: Candidate, seconds: float) -> Candidate:
+    budget = replace(candidate.budget, runtime_s=candidate.budget.runtime_s + seconds)
+    return replace(candidate, budget=budget)
+
+
+def _failed_alone(decision: Decision, candidate: Candidate, result: Failed) -> Decision:
     state = candidate.state
     if not isinstance(state, Gating):
         return decision
-    spent = replace(
-        candidate.budget,
-        runtime_s=candidate.budget.runtime_s + max(0.0, decision.snapshot.now - state.since),
-    )
-    candidate = replace(candidate, budget=spent)
-    match result:
-        case Passed(steps):
-            run = decision.snapshot.runs[state.run]
-            verdict = Verdict(
-                base=state.merge.base,
-                merged=state.merge.merged,
-                tree=state.merge.tree,
-                run=state.run,
-                spec=run.order.spec.digest,
-                worker=run.progress.worker,
-                steps=steps,
-            )
-            text = f"the gate is green on {short(state.merge.merged)}"
-            return decision.move(candidate, Verified(state.merge, verdict), text)
-        case Failed():
-            failing = candidate.moved(Failing(state.merge, state.run, result))
-            text = f"{result.step.name} failed on {short(state.merge.merged)}"
-            decision = decision.put(failing).tell("failing", text, pr=candidate.pr)
-            return _settle_one(decision, failing)
-        case NoVerdict(why):
-            return _no_verdict(decision, candidate, why)
+    decision = isolation.release(decision, isolation.untested(decision.snapshot, candidate))
+    failing = candidate.moved(Failing(state.merge, state.run, result))
+    text = f"{result.step.name} failed on {short(state.merge.merged)}"
+    decision = decision.put(failing).tell("failing", text, pr=candidate.pr)
+    return _settle_one(decision, failing)
 
 
 def _no_verdict(decision: Decision, candidate: Candidate, why: str) -> Decision:
@@ -144,14 +181,6 @@ def _stopped_by_red(snapshot: Snapshot, candidate: Candidate) -> bool:
     moving = isinstance(candidate.state, Queued | Blocked | Gating | Failing | Verified)
     red = isinstance(snapshot.state.health, Red)
     return red and moving and candidate.kind is not Kind.REPAIR
-
-
-def _park_red(decision: Decision, candidate: Candidate) -> Decision:
-    health = decision.snapshot.state.health
-    if not isinstance(health, Red):
-        return decision
-    text = f"the trunk is red at {short(health.tip)}: {health.step} fails there without this change"
-    return decision.move(candidate, Parked(Reason.TRUNK_RED, text), text)
 
 
 def _budget(snapshot: Snapshot) -> BudgetPolicy:

@@ -12,15 +12,16 @@ from mergebot.domain.candidate import (
     ConflictEvidence,
     Ejected,
     Evidence,
-    Gating,
+    Merge,
     PlainEvidence,
     ScopeEvidence,
 )
 from mergebot.domain.decision import Decision
+from mergebot.domain.groups import fits, gate
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import Checking, Red, RunOrder
 from mergebot.domain.names import render_path
-from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, Probe
+from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, PrepareGroup, Probe
 from mergebot.domain.policy import Policy, PolicyFaults
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
@@ -59,24 +60,51 @@ def request_for(candidate: Candidate, policy: Policy, base: Sha) -> ReplayReques
     )
 
 
-def prepare(parts: Parts, git: Git, decision: Decision, proposal: Prepare) -> Decision:
-    """Replay the candidate on the proposed base and order its gate, or say why it cannot be."""
-    candidate = decision.snapshot.candidate(proposal.pr)
+def prepare(
+    parts: Parts, git: Git, decision: Decision, proposal: Prepare | PrepareGroup
+) -> Decision:
+    """Replay the proposed candidates, each on the one before, and order one gate for all.
+
+    Whoever cannot be replayed is told why and left out; whoever shares a file with one before it
+    ends the group, and waits for the next.
+    """
+    prs = proposal.prs if isinstance(proposal, PrepareGroup) else (proposal.pr,)
+    taken: list[tuple[Candidate, Merge]] = []
+    for pr in prs:
+        candidate = decision.snapshot.candidate(pr)
+        policy = decision.snapshot.policy
+        if candidate is None or policy is None:
+            continue
+        base = taken[-1][1].merged if taken else proposal.base
+        made = _made(parts, git, decision, candidate, base=base)
+        if not isinstance(made, Merge):
+            decision = made
+        elif taken and not fits((merge for _, merge in taken), made):
+            break
+        else:
+            taken.append((candidate, made))
+    return _order(parts, decision, taken) if taken else decision
+
+
+def _made(
+    parts: Parts, git: Git, decision: Decision, candidate: Candidate, *, base: Sha
+) -> Merge | Decision:
+    """Return the candidate's merged commit on `base`, or what follows where there is none."""
     policy = decision.snapshot.policy
-    if candidate is None or policy is None:
+    if policy is None:
         return decision
     if not bring_in(git, decision, candidate):
         text = f"the commit {short(candidate.head)} is not the pull request's head any more"
         state = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
         return decision.move(candidate, state, text)
-    replay = git.replay(request_for(candidate, policy, proposal.base))
+    replay = git.replay(request_for(candidate, policy, base))
     if isinstance(replay, Replayed):
         no = _refusal(parts, git, candidate, policy, replay=replay)
         if no is None:
-            return _order(parts, decision, candidate, policy, replay=replay)
+            return replay.merge
     else:
-        no = _unreplayed(replay, proposal.base)
-    return _refuse(decision, candidate, no, base=proposal.base)
+        no = _unreplayed(replay, base)
+    return _refuse(decision, candidate, no, base=base)
 
 
 def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decision:
@@ -167,24 +195,24 @@ def _refuse(decision: Decision, candidate: Candidate, no: _No, *, base: Sha) -> 
     return decision.move(spend(candidate, no.reason), state, f"ejected: {no.reason}")
 
 
-def _order(
-    parts: Parts, decision: Decision, candidate: Candidate, policy: Policy, *, replay: Replayed
-) -> Decision:
-    merge = replay.merge
+def _order(parts: Parts, decision: Decision, taken: list[tuple[Candidate, Merge]]) -> Decision:
     snapshot = decision.snapshot
+    policy = snapshot.policy
+    if policy is None:
+        return decision
+    last, merge = taken[-1]
     order = RunOrder(
         run=parts.tokens.new(),
-        pr=candidate.pr,
-        head=candidate.head,
+        pr=last.pr,
+        head=last.head,
         base=merge.base,
         merged=merge.merged,
         spec=policy.gate,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,
+        members=tuple(candidate.pr for candidate, _ in taken) if len(taken) > 1 else (),
     )
-    text = f"replayed on {short(merge.base)} as {short(merge.merged)}; its gate is ordered"
-    state = Gating(merge, order.run, snapshot.now)
-    return decision.move(candidate, state, text).order(order)
+    return gate(decision, taken, order)
 
 
 def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decision, str]:

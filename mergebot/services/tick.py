@@ -10,10 +10,20 @@ import structlog
 
 from mergebot.domain.candidate import Queued
 from mergebot.domain.decision import Decision
+from mergebot.domain.groups import company_of
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Red
 from mergebot.domain.limits import FORGE_WAIT_S, LANE_LEASE_S
-from mergebot.domain.planning import CheckTrunk, Land, Prepare, Probe, Proposal, Restart, plan
+from mergebot.domain.planning import (
+    CheckTrunk,
+    Land,
+    Prepare,
+    PrepareGroup,
+    Probe,
+    Proposal,
+    Restart,
+    plan,
+)
 from mergebot.domain.settling import settle
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
@@ -129,14 +139,15 @@ def _follow(hands: Hands, decision: Decision, proposal: Proposal) -> Decision:
             if not isinstance(health, Red):
                 return decision
             return probe(hands.parts, decision, proposal, health)
-        case Prepare():
+        case Prepare() | PrepareGroup():
             return prepare(hands.parts, hands.git, decision, proposal)
         case Restart(pr):
             candidate = decision.snapshot.candidate(pr)
             if candidate is None:
                 return decision
             text = "what is ahead of it changed: its gate starts anew"
-            return decision.move(candidate, Queued(), text)
+            company = company_of(candidate.state)
+            return decision.move(candidate, Queued(company), text)
         case Land():
             return decision
 

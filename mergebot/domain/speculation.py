@@ -1,0 +1,64 @@
+"""How much is gated at once, and how: chosen from the load that is seen, and shown.
+
+Where every commit has to be gated itself (`batch = 1`), candidates form a chain over a window of
+twice the workers. Where groups are allowed, a group is formed as late as possible, when a worker
+is free, and takes a worker's share of the backlog; without a backlog that is one candidate. With
+one worker there is nothing to speculate with: everything that waits is one group, and a red one is
+halved.
+"""
+
+from dataclasses import dataclass
+
+from mergebot.domain.candidate import Candidate, Gating, Verified
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.limits import GROUP_AUTO_MAX, GROUP_LONE_WORKER_MAX
+
+AUTO = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far the planner goes.
+
+    `window` candidates at the front of the queue are looked at; at most `runs` runs are unfinished
+    at once, over at most `nodes` groups in the chain, of at most `size` candidates each; `cap` is
+    the largest group that the rules allow.
+    """
+
+    window: int
+    runs: int
+    nodes: int
+    size: int
+    cap: int
+    text: str
+
+
+def window(snapshot: Snapshot) -> int:
+    """Return how many candidates may be gated at once: twice the workers unless the rules say."""
+    policy = snapshot.policy
+    fixed = policy.queue.window if policy else 0
+    return fixed or max(2, 2 * snapshot.slots)
+
+
+def pace(snapshot: Snapshot, ready: tuple[Candidate, ...]) -> Pace:
+    """Return how to go on with the candidates that are ready now."""
+    depth = window(snapshot)
+    policy = snapshot.policy
+    batch = policy.queue.batch if policy else 1
+    unlimited = len(ready) + 1
+    if batch == 1:
+        text = f"a chain of up to {depth}, each candidate gated by itself"
+        return Pace(depth, unlimited, unlimited, 1, 1, text)
+    waiting = sum(not isinstance(each.state, Gating | Verified) for each in ready)
+    if min(snapshot.slots, depth) <= 1:
+        size = batch if batch != AUTO else GROUP_LONE_WORKER_MAX
+        text = "one group at a time, halved when it is red: there is one worker"
+        return Pace(unlimited, 1, 1, size, size, text)
+    cap = batch if batch != AUTO else GROUP_AUTO_MAX
+    workers = max(1, min(snapshot.slots, depth))
+    size = max(1, min(cap, -(-waiting // workers)))
+    if size == 1:
+        text = f"a chain of up to {depth}: {waiting} wait for {workers} workers"
+        return Pace(unlimited, depth, depth, 1, cap, text)
+    text = f"a chain of groups of up to {size}: {waiting} wait for {workers} workers"
+    return Pace(unlimited, workers, depth, size, cap, text)

@@ -1,0 +1,1 @@
+"""The production planner on simulated time, beside policies to compare it with."""

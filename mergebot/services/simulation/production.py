@@ -1,0 +1,202 @@
+"""The production planner in a simulation: the real rules over real values, on a symbolic git.
+
+`settle` and `plan` are the very functions that production runs. Only what they cannot do by
+themselves is replaced: a replay gives a number instead of a commit, and a landing takes time.
+"""
+
+from dataclasses import replace
+
+from mergebot.domain import groups
+from mergebot.domain.candidate import (
+    Budget,
+    Candidate,
+    Ejected,
+    Kind,
+    Landed,
+    Landing,
+    Merge,
+    NoClaim,
+    Proposal,
+    Queued,
+    Verified,
+)
+from mergebot.domain.decision import Decision
+from mergebot.domain.gate import Failed, GateSpec, Passed, Step, StepResult
+from mergebot.domain.health import tip_landed
+from mergebot.domain.ids import Actor, Lane, Sha
+from mergebot.domain.lane import Green, LaneState, Rules, Run, RunOrder, Snapshot
+from mergebot.domain.planning import Land, Prepare, PrepareGroup, Restart, plan
+from mergebot.domain.planning import Proposal as Planned
+from mergebot.domain.policy import Policy as Rulebook
+from mergebot.domain.policy import QueuePolicy
+from mergebot.domain.reasons import Reason
+from mergebot.domain.settling import settle
+from mergebot.services.simulation.engine import Engine, Ledger
+from mergebot.services.simulation.world import ROOT, World
+
+_GATE = GateSpec((Step("gate", "gate", 3600.0),), 3600.0)
+_PASSED = Passed((StepResult("gate", "gate", 0, 0.0, ""),))
+_FAILED = Failed(Reason.GATE_FAILED, (StepResult("gate", "gate", 1, 0.0, ""),), "", "")
+_AUTHOR = Actor(1, "author")
+
+
+def production(world: World, queue: QueuePolicy) -> Ledger:
+    """Play the production planner under the given rules for the queue."""
+    engine = Engine(world.again())
+    return engine.play(Production(engine, queue))
+
+
+class Production:
+    """A lane whose record is kept in memory and whose gates are simulated."""
+
+    def __init__(self, engine: Engine, queue: QueuePolicy) -> None:
+        tip = _sha(ROOT)
+        state = LaneState(
+            known_tip=tip,
+            greens=(tip,),
+            health=Green(tip, 0.0),
+            rules=Rules(tip, Rulebook(_GATE, queue=queue)),
+        )
+        self._engine = engine
+        self._seen = Snapshot(
+            lane=Lane(1, "simulated/trace", "main"),
+            revision=0,
+            state=state,
+            candidates=(),
+            runs={},
+            slots=engine.world.conditions.workers,
+            now=0.0,
+        )
+        self._arrived: list[Candidate] = []
+        self._runs: dict[str, Run] = {}
+
+    def arrive(self, change: int) -> None:
+        """Admit a change, as number `change` + 1."""
+        self._arrived.append(_candidate(change, self._engine.now))
+
+    def ended(self, run: int, *, passed: bool) -> None:
+        """Record a run's result."""
+        name = str(run)
+        found = self._runs[name]
+        result = _PASSED if passed else _FAILED
+        self._runs[name] = replace(found, result=result, ended_at=self._engine.now)
+
+    def landed(self) -> None:
+        """Record what the push on the wire has landed."""
+        now = self._engine.now
+        decision = Decision(replace(self._seen, now=now))
+        moves = []
+        tip = decision.snapshot.tip
+        for each in decision.snapshot.candidates:
+            if isinstance(each.state, Landing):
+                moves.append((each, Landed(each.state.merge, "", now)))
+                tip = each.state.verdict.merged
+        decision = decision.move_all(moves, "landed")
+        if tip is not None:
+            decision = tip_landed(decision, tip)
+        self._keep(decision)
+
+    def decide(self) -> None:
+        """Tick: settle, then plan and follow until there is nothing more to do."""
+        arrived, self._arrived = self._arrived, []
+        snapshot = replace(self._seen, now=self._engine.now, runs=self._runs)
+        decision = settle(Decision(snapshot.with_candidates(arrived) if arrived else snapshot))
+        while proposals := plan(decision.snapshot):
+            for proposal in proposals:
+                decision = self._follow(decision, proposal)
+            if isinstance(proposals[-1], Land):
+                break
+        self._keep(decision)
+
+    def _follow(self, decision: Decision, proposal: Planned) -> Decision:
+        match proposal:
+            case Prepare(pr, base):
+                return self._gate(decision, (pr,), base)
+            case PrepareGroup(prs, base):
+                return self._gate(decision, prs, base)
+            case Restart(pr):
+                candidate = decision.snapshot.candidate(pr)
+                if candidate is None:
+                    return decision
+                company = groups.company_of(candidate.state)
+                return decision.move(candidate, Queued(company), "restarted")
+            case Land(pr):
+                return self._land(decision, pr)
+            case _:
+                raise ValueError(f"a simulated trunk is never in doubt: {proposal}")
+
+    def _gate(self, decision: Decision, prs: tuple[int, ...], base: Sha) -> Decision:
+        world = self._engine.world
+        taken: list[tuple[Candidate, Merge]] = []
+        node, under = _node(base), base
+        for pr in prs:
+            candidate = decision.snapshot.candidate(pr)
+            if candidate is None:
+                continue
+            above = world.on(node, pr - 1)
+            merge = Merge(under, _sha(above), "", tuple(world.changes[pr - 1].paths))
+            if taken and not groups.fits((each for _, each in taken), merge):
+                break
+            taken.append((candidate, merge))
+            node, under = above, merge.merged
+        last, merge = taken[-1]
+        order = RunOrder(
+            run=str(self._engine.order(node, last.pr - 1)),
+            pr=last.pr,
+            head=last.head,
+            base=merge.base,
+            merged=merge.merged,
+            spec=_GATE,
+            ordered_at=self._engine.now,
+            generation=1,
+        )
+        decision = groups.gate(decision, taken, order)
+        runs = {**decision.snapshot.runs, order.run: Run(order)}
+        return replace(decision, snapshot=replace(decision.snapshot, runs=runs))
+
+    def _land(self, decision: Decision, pr: int) -> Decision:
+        candidate = decision.snapshot.candidate(pr)
+        members = groups.lands_with(decision.snapshot, candidate) if candidate else ()
+        self._engine.land([each.pr - 1 for each in members])
+        moves = [
+            (each, Landing(each.state.merge, each.state.verdict, "", self._engine.now))
+            for each in members
+            if isinstance(each.state, Verified)
+        ]
+        return decision.move_all(moves, "landing")
+
+    def _keep(self, decision: Decision) -> None:
+        """Keep what was decided, as a commit does, and tell the engine what follows from it."""
+        for run in decision.stops:
+            self._engine.stop(int(run))
+        for each in decision.candidates:
+            if isinstance(each.state, Ejected):
+                self._engine.refuse(each.pr - 1)
+        seen = decision.snapshot
+        used = {each.state.run for each in seen.candidates if hasattr(each.state, "run")}
+        self._runs = {name: run for name, run in seen.runs.items() if name in used}
+        self._seen = replace(seen, runs=self._runs)
+
+
+def _candidate(change: int, now: float) -> Candidate:
+    return Candidate(
+        pr=change + 1,
+        head=_sha(change),
+        attempt=1,
+        seq=change + 1,
+        kind=Kind.NORMAL,
+        proposal=Proposal("", "", _AUTHOR, "", same_repository=True),
+        claim=NoClaim(),
+        enqueued_by=_AUTHOR,
+        enqueued_at=now,
+        budget=Budget(),
+        state=Queued(),
+    )
+
+
+def _sha(node: int) -> Sha:
+    return Sha(f"{node:040x}")
+
+
+def _node(sha: Sha) -> int:
+    return int(sha, 16)

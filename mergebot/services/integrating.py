@@ -32,9 +32,10 @@ from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
+from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
 from mergebot.services.parts import Parts
-from mergebot.services.preparing import request_for, scope_of
+from mergebot.services.preparing import scope_of
 from mergebot.services.trunk import observe, with_rules
 
 
@@ -123,9 +124,9 @@ def _derive_again(
 def _intend(hands: Hands, decision: Decision, candidate: Candidate, verified: Verified) -> Decision:
     snapshot = decision.snapshot
     state = snapshot.state
-    record = LandingRecord(
-        iso(snapshot.now), hands.lease.generation, state.last_receipt, epoch=state.epoch
-    )
+    # One lease may land several; the record may have seen higher ones than a lease after a loss.
+    generation = max(hands.lease.generation, state.generation + 1)
+    record = LandingRecord(iso(snapshot.now), generation, state.last_receipt, epoch=state.epoch)
     receipt = write_receipt(
         snapshot.lane,
         candidate,
@@ -139,7 +140,7 @@ def _intend(hands: Hands, decision: Decision, candidate: Candidate, verified: Ve
     return (
         decision.put(moved)
         .tell("landing", text, pr=candidate.pr)
-        .lane(waiting="", generation=hands.lease.generation)
+        .lane(waiting="", generation=generation)
     )
 
 

@@ -13,6 +13,7 @@ from mergebot.domain.candidate import (
     Ejected,
     Evidence,
     Merge,
+    Parked,
     PlainEvidence,
     ScopeEvidence,
 )
@@ -20,6 +21,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.groups import fits, gate
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import Checking, Red, RunOrder
+from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.names import render_path
 from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, PrepareGroup, Probe
 from mergebot.domain.policy import Policy, PolicyFaults
@@ -40,8 +42,8 @@ from mergebot.ports.git import (
     Git,
     LosesContent,
     Replayed,
-    ReplayRequest,
 )
+from mergebot.services.chain import Chain, request_for
 from mergebot.services.parts import Parts
 from mergebot.services.trunk import read_rules
 
@@ -50,14 +52,6 @@ from mergebot.services.trunk import read_rules
 class _No:
     reason: Reason
     evidence: Evidence
-
-
-def request_for(candidate: Candidate, policy: Policy, base: Sha) -> ReplayRequest:
-    """Return how the candidate is replayed; the same wherever and whenever it is asked for."""
-    subject = f"{candidate.proposal.title} (#{candidate.pr})"
-    return ReplayRequest(
-        base, candidate.head, policy.queue.method, subject, candidate.proposal.body
-    )
 
 
 def prepare(
@@ -94,9 +88,8 @@ def _made(
     if policy is None:
         return decision
     if not bring_in(git, decision, candidate):
-        text = f"the commit {short(candidate.head)} is not the pull request's head any more"
-        state = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
-        return decision.move(candidate, state, text)
+        return _without_head(parts, decision, candidate)
+    Chain(git, decision.snapshot).bring(base)
     replay = git.replay(request_for(candidate, policy, base))
     if isinstance(replay, Replayed):
         no = _refusal(parts, git, candidate, policy, replay=replay)
@@ -138,6 +131,17 @@ def bring_in(git: Git, decision: Decision, candidate: Candidate) -> bool:
     missing = [each.pr for each in decision.snapshot.candidates if not git.has(each.head)]
     git.fetch(decision.snapshot.lane.trunk, missing[:50])
     return git.has(candidate.head)
+
+
+def _without_head(parts: Parts, decision: Decision, candidate: Candidate) -> Decision:
+    """End a candidate whose head is gone; where git only lags behind the forge, wait."""
+    lane, now = decision.snapshot.lane, decision.snapshot.now
+    if parts.forge.pull(lane.repo, candidate.pr).head == candidate.head:
+        text = f"the forge's git does not show {short(candidate.head)} yet"
+        waits = Parked(Reason.FORGE_UNAVAILABLE, text, now + FORGE_WAIT_S)
+        return decision.move(candidate, waits, text)
+    text = f"the commit {short(candidate.head)} is not the pull request's head any more"
+    return decision.move(candidate, Cancelled(Reason.HEAD_CHANGED, text, now), text)
 
 
 def scope_of(git: Git, candidate: Candidate, policy: Policy, replayed: Replayed) -> Outside | None:

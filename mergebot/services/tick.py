@@ -13,7 +13,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.groups import company_of
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Red
-from mergebot.domain.limits import FORGE_WAIT_S, LANE_LEASE_S
+from mergebot.domain.limits import FORGE_WAIT_S, LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.planning import (
     CheckTrunk,
     Land,
@@ -29,6 +29,7 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.leases import HeldLease, lane_lease
 from mergebot.ports.store import Stale
+from mergebot.services.chain import bring_tip
 from mergebot.services.deciding import commit, decide
 from mergebot.services.integrating import Hands, land, settle_landing
 from mergebot.services.parts import Parts
@@ -38,6 +39,7 @@ from mergebot.services.trunk import locate, observe
 
 log = structlog.get_logger()
 
+TICK = "tick"
 ROUNDS = 500
 STALE_TRIES = 20
 
@@ -46,11 +48,23 @@ def tick(parts: Parts, lane: Lane) -> None:
     """Move the lane as far as it goes now; what cannot be done now is told and tried again."""
     while lease := parts.leases.acquire(lane_lease(lane), ttl_s=LANE_LEASE_S, purpose="tick"):
         try:
-            _run(parts, lane, lease)
+            _counted(parts, lane, lease)
         finally:
             wanted = parts.leases.release(lease)
         if not wanted:
             return
+
+
+def _counted(parts: Parts, lane: Lane, lease: HeldLease) -> None:
+    """Run, unless that killed its worker again and again; other lanes go on in any case."""
+    if parts.store.begin(lane, TICK) > STARTS_MAX:
+        minutes = STARTS_KEEP_S / 60
+        _waits(
+            parts, lane, f"deciding about it killed {STARTS_MAX} workers; left for {minutes:g} min"
+        )
+        return
+    _run(parts, lane, lease)
+    parts.store.end(lane, TICK)
 
 
 def _run(parts: Parts, lane: Lane, lease: HeldLease) -> None:
@@ -62,6 +76,11 @@ def _run(parts: Parts, lane: Lane, lease: HeldLease) -> None:
         _waits(parts, lane, f"{error}; tried again within {wait:.0f} s")
     except Refused as error:
         _waits(parts, lane, str(error))
+    except Exception as error:
+        # A mistake of ours in one lane is told there and stops no other.
+        log.exception("tick_failed", lane=lane.repo)
+        what = type(error).__name__
+        _waits(parts, lane, f"mergebot made a mistake here ({what}); it is in the log, tried again")
 
 
 def _waits(parts: Parts, lane: Lane, why: str) -> None:
@@ -102,6 +121,7 @@ def _until_quiet(hands: Hands, lane: Lane) -> None:
 
 
 def _round(hands: Hands, decision: Decision) -> Decision:
+    bring_tip(hands.git, decision.snapshot)
     decision = settle_landing(hands, decision)
     if decision.snapshot.tip is None:
         decision = _first_look(hands, decision)

@@ -127,7 +127,7 @@ def test_dark_mode_is_dark_and_light_mode_is_light(visit: Visit) -> None:
     page = visit.go(f"/{SHOP.repo}")
     shades = {}
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # both are its words
+        page.emulate_media(color_scheme=scheme)
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         shades[scheme] = sum(int(part) for part in colour.strip("rgb()").split(","))
     assert shades["light"] > 600

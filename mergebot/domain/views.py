@@ -80,17 +80,19 @@ def halted_view(snapshot: Snapshot) -> Document | None:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A snapshot, what its pages need beside it, and where everybody stands."""
+    """A snapshot, what its pages need beside it, and where everybody stands, in landing order."""
 
     snapshot: Snapshot
     setting: Setting
     usual: Mapping[str, float]
+    order: Sequence[Candidate]
     places: Mapping[int, Place]
 
 
 def scene(snapshot: Snapshot, setting: Setting, usual: Mapping[str, float]) -> Scene:
     """Return the scene of a snapshot; `usual` has the usual seconds of each step."""
-    return Scene(snapshot, setting, usual, places(snapshot, usual))
+    order = in_order(snapshot)
+    return Scene(snapshot, setting, usual, order, places(snapshot, order, usual))
 
 
 def entry_view(candidate: Candidate, scene: Scene) -> Document:
@@ -110,12 +112,14 @@ def entry_view(candidate: Candidate, scene: Scene) -> Document:
     }
 
 
-def places(snapshot: Snapshot, usual: Mapping[str, float]) -> dict[int, Place]:
+def places(
+    snapshot: Snapshot, order: Sequence[Candidate], usual: Mapping[str, float]
+) -> dict[int, Place]:
     """Return where each open candidate stands, and when it lands if all goes as it usually does."""
     gate_s = None if halted_view(snapshot) else _gate_s(snapshot, usual)
     found: dict[int, Place] = {}
     waiting, rest_s = 0, 1.0
-    for position, each in enumerate(in_order(snapshot), 1):
+    for position, each in enumerate(order, 1):
         step = ""
         match each.state:
             case Gating(run=run, since=since):
@@ -174,6 +178,8 @@ def counts_view(candidates: Sequence[Candidate]) -> dict[str, int]:
 
 def matches(candidate: Candidate, words: str) -> bool:
     """Tell whether every word of a search occurs in what a candidate's row shows."""
+    if not words:
+        return True
     claim = candidate.claim
     shown = [
         f"#{candidate.pr}",

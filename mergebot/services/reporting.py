@@ -20,7 +20,6 @@ from mergebot.domain.gate import StepResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.markdown import plain
-from mergebot.domain.planning import in_order
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import Document, Setting
 from mergebot.domain.story import Entry
@@ -85,7 +84,7 @@ class Reporting:
         """Return one page of the queue, and what stands around it."""
         snapshot = self.store.read(lane)
         seen = self._scene(snapshot)
-        found = [each for each in in_order(snapshot) if matches(each, find.words)]
+        found = [each for each in seen.order if matches(each, find.words)]
         pages = max(-(-len(found) // find.size), 1)
         page = min(max(find.page, 1), pages)
         shown = found[(page - 1) * find.size : page * find.size]

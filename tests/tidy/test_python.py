@@ -45,7 +45,7 @@ def test_nothing_is_left_unfinished() -> None:
         f"{path}:{number}"
         for path in paths(under=(*CODE, "templates/", "workflows/", ".ci/", "docs/", "Makefile"))
         for number, line in enumerate(text(path).splitlines(), 1)
-        if UNFINISHED.search(line)
+        if not path.endswith(".png") and UNFINISHED.search(line)
     ]
     unwritten = [
         source.at(node)

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import NewType
 
 Sha = NewType("Sha", str)
@@ -44,4 +45,9 @@ class Lane:
     @property
     def key(self) -> str:
         """Return a name that is safe in Redis keys and file names, whatever the branch is called."""
-        return f"{self.repo_id}-{hashlib.sha256(self.trunk.encode()).hexdigest()[:8]}"
+        return f"{self.repo_id}-{_digits(self.trunk)}"
+
+
+@cache
+def _digits(trunk: str) -> str:
+    return hashlib.sha256(trunk.encode()).hexdigest()[:8]

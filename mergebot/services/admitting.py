@@ -34,12 +34,13 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
     Raises Unavailable or Refused when the forge cannot be asked.
     """
     request = _request(parts, lane, wish)
-    latest = parts.store.latest(lane, wish.pull.number)
 
     def rule(decision: Decision) -> Decision:
         current = decision.snapshot.candidate(wish.pull.number)
         if current is not None:
             return _promote(decision, current, request)
+        # Read after the snapshot: an attempt that ended since then makes the commit stale.
+        latest = parts.store.latest(lane, wish.pull.number)
         candidate = admit(decision.snapshot, request, latest)
         text = f"{request.actor.login} asked to land {request.head[:7]}"
         admitted = decision.put(candidate).lane(next_seq=candidate.seq + 1)
@@ -89,6 +90,13 @@ def queue_policy(snapshot: Snapshot) -> QueuePolicy:
     return policy.queue if policy else QueuePolicy()
 
 
+def permission_of(parts: Parts, lane: Lane, actor: Actor) -> Permission:
+    """Return what `actor` may do; the bot sets labels only for people who may queue."""
+    permission = parts.forge.permission(lane.repo, actor)
+    own = actor.id == parts.forge.me().id
+    return max(permission, Permission.WRITE) if own else permission
+
+
 def want_label(parts: Parts, lane: Lane, pull: PullRequest, kind: Kind) -> None:
     """Set the label first: it is the durable record of an open candidate."""
     label = label_of(kind, queue_policy(parts.store.read(lane)))
@@ -106,15 +114,12 @@ def _promote(decision: Decision, current: Candidate, request: Request) -> Decisi
 
 
 def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
-    permission = parts.forge.permission(lane.repo, wish.actor)
-    if wish.actor.id == parts.forge.me().id:
-        permission = max(permission, Permission.WRITE)
     return Request(
         pull=wish.pull,
         head=wish.head,
         kind=wish.kind,
         actor=wish.actor,
-        permission=permission,
+        permission=permission_of(parts, lane, wish.actor),
         approvals=_approvals(parts, lane, wish.pull),
         claim=_claim(wish.pull),
         way=wish.way,

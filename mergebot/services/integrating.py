@@ -32,6 +32,7 @@ from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
+from mergebot.services.admitting import permission_of
 from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
 from mergebot.services.parts import Parts
@@ -96,7 +97,7 @@ def _check(hands: Hands, snapshot: Snapshot, candidate: Candidate) -> Go | Wait 
         pull=forge.pull(lane.repo, candidate.pr),
         trunk=heads.trunk,
         head=heads.head,
-        permission=forge.permission(lane.repo, candidate.enqueued_by),
+        permission=permission_of(hands.parts, lane, candidate.enqueued_by),
         approvals=forge.approvals(lane.repo, candidate.pr) if needs_approvals else 0,
     )
     checked = guard(snapshot, candidate, facts)

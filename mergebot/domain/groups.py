@@ -24,6 +24,7 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.decision import Decision
+from mergebot.domain.gate import Verdict
 from mergebot.domain.ids import short
 from mergebot.domain.lane import RunOrder, Snapshot
 from mergebot.domain.wording import listed
@@ -74,14 +75,20 @@ def gate(
 
 
 def whole_runs(candidates: Iterable[Candidate]) -> frozenset[str]:
-    """Return the runs whose every member is still gated by them."""
-    gated: dict[str, set[int]] = {}
+    """Return the runs whose every member still waits for them, or rests on their verdict."""
+    found: dict[str, set[int]] = {}
     needed: dict[str, tuple[int, ...]] = {}
     for each in candidates:
-        if isinstance(each.state, Gating):
-            gated.setdefault(each.state.run, set()).add(each.pr)
-            needed[each.state.run] = members_of(each.state.company) or (each.pr,)
-    return frozenset(run for run, prs in gated.items() if prs.issuperset(needed[run]))
+        match each.state:
+            case Gating(run=run, company=company):
+                members = members_of(company)
+            case Verified(verdict=Verdict(run=run, group=members)):
+                pass
+            case _:
+                continue
+        found.setdefault(run, set()).add(each.pr)
+        needed[run] = members or (each.pr,)
+    return frozenset(run for run, prs in found.items() if prs.issuperset(needed[run]))
 
 
 def gated_with(snapshot: Snapshot, candidate: Candidate) -> tuple[Candidate, ...]:

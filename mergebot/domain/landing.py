@@ -52,13 +52,14 @@ Guard = Go | Wait | Turn
 
 
 def guard(snapshot: Snapshot, candidate: Candidate, facts: Facts) -> Guard:
-    """Decide whether `candidate` may land now."""
+    """Decide whether `candidate` may land now; of a group, each member is asked."""
     policy = snapshot.policy
     state = candidate.state
     if policy is None or not isinstance(state, Verified) or not may_land(snapshot, candidate):
         return Wait("the lane does not let it land now")
     verdict = state.verdict
-    if (verdict.base, verdict.merged) != (state.merge.base, state.merge.merged):
+    alone = (verdict.base, verdict.merged) == (state.merge.base, state.merge.merged)
+    if not alone and candidate.pr not in verdict.group:
         return Turn(Queued(), "its verdict is for another commit")
     if verdict.spec != policy.gate.digest:
         return Turn(Queued(), "the gate changed since it was green")
@@ -69,7 +70,7 @@ def guard(snapshot: Snapshot, candidate: Candidate, facts: Facts) -> Guard:
         return Turn(forced, _text(forced))
     if facts.head != candidate.head:
         return Wait("the forge and its git disagree about the head")
-    if facts.trunk != state.merge.base:
+    if facts.trunk != verdict.base:
         return Wait("the trunk moved")
     if not permitted(candidate, facts.permission, policy.queue.actors):
         text = f"{candidate.enqueued_by.login} may not queue here any more"

@@ -219,8 +219,9 @@ def _fallen(chain: Sequence[Candidate]) -> Iterator[int]:
 
 
 def _torn(candidate: Candidate, whole: frozenset[str]) -> bool:
-    """Tell whether it waits for the run of a group that somebody left."""
-    return isinstance(candidate.state, Gating) and candidate.state.run not in whole
+    """Tell whether its run is that of a group that somebody left."""
+    state = candidate.state
+    return isinstance(state, Gating | Verified) and run_of(state) not in whole
 
 
 def _unfinished(snapshot: Snapshot) -> int:

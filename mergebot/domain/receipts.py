@@ -62,7 +62,7 @@ def write_receipt(
         "base": merge.base,
         "merged": merge.merged,
         "tree": merge.tree,
-        "group": [],
+        "group": list(verdict.group),
         "gate": {
             "spec": verdict.spec,
             "run": verdict.run,

@@ -60,11 +60,22 @@ Replay = Replayed | Conflicted | EmptyReplay | LosesContent
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A PR of a group that lands below the group's last one, with a commit and a note of its own."""
+
+    merged: Sha
+    receipt: Receipt
+    head_branch: str
+    head: Sha
+
+
+@dataclass(frozen=True, slots=True)
 class Push:
     """One atomic landing push.
 
     The trunk moves from `base` to `merged`, the notes ref gains `receipt` for `merged`, and, where
-    `head_branch` is not empty, the author's branch moves from `head` to `merged`.
+    `head_branch` is not empty, the author's branch moves from `head` to `merged`. The same, but for
+    the trunk, is done for each of `below`.
     """
 
     trunk: str
@@ -73,6 +84,13 @@ class Push:
     receipt: Receipt
     head_branch: str
     head: Sha
+    below: tuple[Carried, ...] = ()
+
+    @property
+    def all(self) -> tuple[Carried, ...]:
+        """Return every PR that lands, the last one at the end."""
+        last = Carried(self.merged, self.receipt, self.head_branch, self.head)
+        return (*self.below, last)
 
 
 class PushOutcome(IntEnum):

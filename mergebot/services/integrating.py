@@ -6,6 +6,7 @@ Only a lane's holder may land. Correctness does not rest on that lease: the inte
 the revision that was checked, and the remote's compare-and-swap refuses any other base.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import (
@@ -16,21 +17,22 @@ from mergebot.domain.candidate import (
     Landing,
     PlainEvidence,
     Queued,
+    Together,
     Verified,
 )
 from mergebot.domain.decision import Decision
+from mergebot.domain.groups import changes_rules, lands_with
 from mergebot.domain.health import tip_landed, tip_moved
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard
 from mergebot.domain.lane import Halt, Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S, SETTLE_WAIT_S
-from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import Method
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
 from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
-from mergebot.ports.git import Git, Push, PushOutcome, Replayed
+from mergebot.ports.git import Carried, Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
 from mergebot.services.admitting import permission_of
 from mergebot.services.chain import request_for
@@ -49,8 +51,40 @@ class Hands:
     lease: HeldLease
 
 
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What one push lands: one candidate, or a group in order."""
+
+    landings: tuple[tuple[Candidate, Landing], ...]
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Return the candidates, the last one at the end."""
+        return tuple(candidate for candidate, _ in self.landings)
+
+    @property
+    def more(self) -> bool:
+        """Tell whether it is a group."""
+        return len(self.landings) > 1
+
+    @property
+    def base(self) -> Sha:
+        """Return where the trunk must stand."""
+        return self.landings[0][1].merge.base
+
+    @property
+    def merged(self) -> Sha:
+        """Return where the trunk goes."""
+        return self.landings[-1][1].merge.merged
+
+    @property
+    def since(self) -> float:
+        """Return when the push was decided."""
+        return self.landings[0][1].since
+
+
 def land(hands: Hands, decision: Decision, pr: int) -> Decision:
-    """Land one verified candidate, or turn it to what it has become meanwhile.
+    """Land a verified candidate and its group, or turn one of them to what it has become meanwhile.
 
     Commits on the way; raises Stale, with nothing pushed, when the lane changed since it was read,
     and Unavailable when the forge or the remote cannot be asked or do not agree.
@@ -58,24 +92,37 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
     candidate = decision.snapshot.candidate(pr)
     if candidate is None:
         return decision
-    checked = _check(hands, decision.snapshot, candidate)
-    match checked:
-        case Wait(why):
-            return _look_again(hands, decision, why)
-        case Turn(state, why):
-            return decision.move(candidate, state, why)
-        case Go(verified):
-            intended = _intend(hands, decision, candidate, verified)
-            snapshot = commit(hands.parts, intended)
-            return _push(hands, Decision(snapshot), pr)
+    members = lands_with(decision.snapshot, candidate) or (candidate,)
+    for each in members:
+        checked = _check(hands, decision.snapshot, each)
+        match checked:
+            case Wait(why):
+                return _look_again(hands, decision, why)
+            case Turn(state, why):
+                return decision.move(each, state, why)
+            case Go():
+                pass
+    snapshot = commit(hands.parts, _intend(hands, decision, members))
+    return _push(hands, Decision(snapshot), pr)
 
 
 def settle_landing(hands: Hands, decision: Decision) -> Decision:
     """End landings whose outcome is unclear, by reading the remote: landed, or not."""
     for candidate in decision.snapshot.candidates:
-        if isinstance(candidate.state, Landing):
-            decision = _read_back(hands, decision, candidate, candidate.state)
+        fresh = decision.snapshot.candidate(candidate.pr)
+        load = _load(decision.snapshot, fresh) if fresh else None
+        if load is not None:
+            decision = _read_back(hands, decision, load)
     return decision
+
+
+def _load(snapshot: Snapshot, candidate: Candidate) -> _Load | None:
+    """Return the push that a landing candidate is part of, or None where it is not landing."""
+    if not isinstance(candidate.state, Landing):
+        return None
+    members = lands_with(snapshot, candidate) or (candidate,)
+    landings = [(each, each.state) for each in members if isinstance(each.state, Landing)]
+    return _Load(tuple(landings))
 
 
 def _look_again(hands: Hands, decision: Decision, why: str) -> Decision:
@@ -122,64 +169,86 @@ def _derive_again(
     return go
 
 
-def _intend(hands: Hands, decision: Decision, candidate: Candidate, verified: Verified) -> Decision:
+def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> Decision:
+    """Write what is about to be pushed into the record, each with its receipt."""
     snapshot = decision.snapshot
     state = snapshot.state
     # One lease may land several; the record may have seen higher ones than a lease after a loss.
     generation = max(hands.lease.generation, state.generation + 1)
-    record = LandingRecord(iso(snapshot.now), generation, state.last_receipt, epoch=state.epoch)
-    receipt = write_receipt(
-        snapshot.lane,
-        candidate,
-        merge=verified.merge,
-        verdict=verified.verdict,
-        record=record,
-    )
-    landing = Landing(verified.merge, verified.verdict, receipt.text, snapshot.now)
-    moved = candidate.moved(landing)
-    text = f"landing {short(verified.merge.merged)} on {short(verified.merge.base)}"
-    return (
-        decision.put(moved)
-        .tell("landing", text, pr=candidate.pr)
-        .lane(waiting="", generation=generation)
-    )
+    previous = state.last_receipt
+    for candidate in members:
+        verified = candidate.state
+        if not isinstance(verified, Verified):
+            continue
+        record = LandingRecord(iso(snapshot.now), generation, previous, epoch=state.epoch)
+        merge, verdict = verified.merge, verified.verdict
+        receipt = write_receipt(
+            snapshot.lane, candidate, merge=merge, verdict=verdict, record=record
+        )
+        previous = receipt.digest
+        landing = Landing(merge, verdict, receipt.text, snapshot.now)
+        text = f"landing {short(merge.merged)} on {short(merge.base)}"
+        decision = decision.put(candidate.moved(landing)).tell("landing", text, pr=candidate.pr)
+    return decision.lane(waiting="", generation=generation)
 
 
 def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     candidate = decision.snapshot.candidate(pr)
-    if candidate is None or not isinstance(candidate.state, Landing):
+    load = _load(decision.snapshot, candidate) if candidate else None
+    if load is None:
         return decision
-    state = candidate.state
     try:
-        outcome = _send(hands, decision, candidate, state)
+        outcome = _send(hands, decision, load)
     except Barred as error:
         raise Unavailable(f"this account may not push: {error}", FORGE_WAIT_S) from error
     except Refused as error:
-        evidence = PlainEvidence(f"the forge refused the push: {error}")
-        ejected = Ejected(Reason.BRANCH_RULES, evidence, decision.snapshot.now)
-        return decision.move(candidate, ejected, evidence.text)
+        return _barred(decision, load, f"the forge refused the push: {error}")
     match outcome:
         case PushOutcome.LANDED | PushOutcome.UNCLEAR:
-            return _read_back(hands, decision, candidate, state)
+            return _read_back(hands, decision, load)
         case PushOutcome.TRUNK_MOVED:
-            return _did_not_land(hands, decision, candidate)
+            return _did_not_land(hands, decision, load)
         case PushOutcome.HEAD_REFUSED:
-            text = "the branch moved or went away at the last moment"
-            cancelled = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
-            return decision.move(candidate, cancelled, text)
+            return _without_the_moved(hands, decision, load)
 
 
-def _send(hands: Hands, decision: Decision, candidate: Candidate, state: Landing) -> PushOutcome:
-    """Push; without the author's branch where that is protected but still at the head."""
+def _send(hands: Hands, decision: Decision, load: _Load) -> PushOutcome:
+    """Push; without the authors' branches where those are protected but still at their heads."""
     snapshot = decision.snapshot
-    branch = _branch_to_move(snapshot, candidate)
-    outcome = hands.git.push_landing(_push_of(snapshot, candidate, state, branch))
-    if outcome is not PushOutcome.HEAD_REFUSED:
+    outcome = hands.git.push_landing(_push_of(snapshot, load, _branch_to_move))
+    if outcome is not PushOutcome.HEAD_REFUSED or _moved(hands, snapshot, load):
         return outcome
-    pull = hands.parts.forge.pull(snapshot.lane.repo, candidate.pr)
-    if pull.head != candidate.head or pull.closed:
-        return outcome
-    return hands.git.push_landing(_push_of(snapshot, candidate, state, ""))
+    return hands.git.push_landing(_push_of(snapshot, load, lambda _snapshot, _candidate: ""))
+
+
+def _moved(hands: Hands, snapshot: Snapshot, load: _Load) -> tuple[Candidate, ...]:
+    """Return those whose pull requests are not what was gated any more."""
+    pulls = [
+        (each, hands.parts.forge.pull(snapshot.lane.repo, each.pr)) for each in load.candidates
+    ]
+    return tuple(each for each, pull in pulls if pull.head != each.head or pull.closed)
+
+
+def _without_the_moved(hands: Hands, decision: Decision, load: _Load) -> Decision:
+    """Cancel those whose branch moved; what is left of their group is gated anew."""
+    gone = _moved(hands, decision.snapshot, load) if load.more else load.candidates
+    text = "the branch moved or went away at the last moment"
+    cancelled = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
+    left = [each for each in load.candidates if each not in gone]
+    decision = decision.move_all([(each, cancelled) for each in gone], text)
+    if not left:
+        return decision
+    text = "its group did not land: gated anew"
+    return decision.move_all([(each, Queued()) for each in left], text)
+
+
+def _barred(decision: Decision, load: _Load, text: str) -> Decision:
+    """Eject the one that the forge does not take; of a group, each is tried by itself."""
+    if load.more:
+        moves = [(each, Queued(Together((each.pr,)))) for each in load.candidates]
+        return decision.move_all(moves, f"{text}; each of its group is tried by itself")
+    ejected = Ejected(Reason.BRANCH_RULES, PlainEvidence(text), decision.snapshot.now)
+    return decision.move(load.candidates[0], ejected, text)
 
 
 def _branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:
@@ -193,63 +262,70 @@ def _branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:
     return candidate.proposal.head_branch
 
 
-def _push_of(snapshot: Snapshot, candidate: Candidate, state: Landing, branch: str) -> Push:
+def _push_of(snapshot: Snapshot, load: _Load, branch: Callable[[Snapshot, Candidate], str]) -> Push:
+    carried = [
+        Carried(
+            state.merge.merged, Receipt(state.receipt), branch(snapshot, candidate), candidate.head
+        )
+        for candidate, state in load.landings
+    ]
+    last = carried[-1]
     return Push(
         trunk=snapshot.lane.trunk,
-        base=state.merge.base,
-        merged=state.merge.merged,
-        receipt=Receipt(state.receipt),
-        head_branch=branch,
-        head=candidate.head,
+        base=load.base,
+        merged=last.merged,
+        receipt=last.receipt,
+        head_branch=last.head_branch,
+        head=last.head,
+        below=tuple(carried[:-1]),
     )
 
 
-def _read_back(hands: Hands, decision: Decision, candidate: Candidate, state: Landing) -> Decision:
+def _read_back(hands: Hands, decision: Decision, load: _Load) -> Decision:
     """Conclude from the remote alone whether the landing happened."""
     lane = decision.snapshot.lane
-    merged = state.merge.merged
-    tip = hands.git.remote_heads(lane.trunk, candidate.pr).trunk
-    if tip == merged:
-        return _landed(hands, decision, candidate, state)
-    if tip is not None and tip != state.merge.base:
+    tip = hands.git.remote_heads(lane.trunk, load.candidates[-1].pr).trunk
+    if tip == load.merged:
+        return _landed(hands, decision, load)
+    if tip is not None and tip != load.base:
         fetched = hands.git.fetch(lane.trunk, []).trunk
-        if fetched is not None and hands.git.is_ancestor(merged, fetched):
-            decision = _landed(hands, decision, candidate, state)
+        if fetched is not None and hands.git.is_ancestor(load.merged, fetched):
+            decision = _landed(hands, decision, load)
             decision = tip_moved(decision, fetched, "somebody pushed right after a landing")
             return with_rules(hands.parts, hands.git, decision, fetched)
-        return _did_not_land(hands, decision, candidate)
-    if tip == state.merge.base:
-        return _did_not_land(hands, decision, candidate)
-    if hands.parts.clock.now() - state.since > SETTLE_WAIT_S:
-        text = f"nobody can say whether {short(merged)} landed: the trunk cannot be read"
+        return _did_not_land(hands, decision, load)
+    if tip == load.base:
+        return _did_not_land(hands, decision, load)
+    if hands.parts.clock.now() - load.since > SETTLE_WAIT_S:
+        text = f"nobody can say whether {short(load.merged)} landed: the trunk cannot be read"
         halt = Halt(text, decision.snapshot.now, "mergebot", "somebody resumes after looking at it")
         return decision.lane(halt=halt).tell("halted", text)
     return decision.lane(waiting="the outcome of a landing is being read back")
 
 
-def _did_not_land(hands: Hands, decision: Decision, candidate: Candidate) -> Decision:
+def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
     """Go on from the trunk as it is: gated anew where it moved, else pushed again a little later."""
     lane = decision.snapshot.lane
-    state = candidate.state
     tip = hands.git.fetch(lane.trunk, []).trunk
-    if isinstance(state, Landing) and tip == state.merge.base:
-        verified = Verified(state.merge, state.verdict)
-        back = decision.move(candidate, verified, "the push did not go through")
-        commit(hands.parts, back)
+    if tip == load.base:
+        moves = [(each, Verified(state.merge, state.verdict)) for each, state in load.landings]
+        commit(hands.parts, decision.move_all(moves, "the push did not go through"))
         raise Unavailable("a landing push did not go through", DISAGREE_WAIT_S)
-    back = decision.move(candidate, Queued(), "the trunk moved before the push: gated anew")
+    waiting = [(each, Queued()) for each in load.candidates]
+    back = decision.move_all(waiting, "the trunk moved before the push: gated anew")
     if tip is None or tip == back.snapshot.tip:
         return back
     moved = tip_moved(back, tip, "somebody pushed to the trunk")
     return with_rules(hands.parts, hands.git, moved, tip)
 
 
-def _landed(hands: Hands, decision: Decision, candidate: Candidate, state: Landing) -> Decision:
-    receipt = Receipt(state.receipt)
-    merged: Sha = state.merge.merged
-    landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
-    decision = decision.move(candidate, landed, f"landed as {short(merged)}")
-    decision = tip_landed(decision, merged).receipt(receipt)
-    if any(path in CONFIG_PATHS for path in state.merge.paths):
-        decision = with_rules(hands.parts, hands.git, decision, merged)
+def _landed(hands: Hands, decision: Decision, load: _Load) -> Decision:
+    for candidate, state in load.landings:
+        receipt = Receipt(state.receipt)
+        landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
+        text = f"landed as {short(state.merge.merged)}"
+        decision = decision.move(candidate, landed, text).receipt(receipt)
+    decision = tip_landed(decision, load.merged)
+    if any(changes_rules(state.merge) for _, state in load.landings):
+        decision = with_rules(hands.parts, hands.git, decision, load.merged)
     return decision

@@ -1,7 +1,8 @@
 """Receipts as git notes on `refs/notes/mergebot`, in the layout that `git notes` itself uses."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import starmap
 from time import time
 
 from mergebot.adapters.git.command import GitDir
@@ -16,10 +17,9 @@ _DRAFT = f"{MIRROR}/draft"
 _HEX_LENGTHS = (40, 64)
 
 
-def write_note(git: GitDir, merged: Sha, receipt: Receipt, *, onto: Sha | None) -> Sha:
-    """Store a notes commit on top of `onto` that adds the receipt for `merged`; return its id."""
-    text = f"{receipt.text}\n".encode()
-    message = f"Landed {merged}\n".encode()
+def write_notes(git: GitDir, notes: Sequence[tuple[Sha, Receipt]], *, onto: Sha | None) -> Sha:
+    """Store a notes commit on top of `onto` that adds each commit's receipt; return its id."""
+    message = f"Landed {notes[-1][0]}\n".encode()
     lines = [
         f"reset {_DRAFT}",
         f"commit {_DRAFT}",
@@ -27,13 +27,17 @@ def write_note(git: GitDir, merged: Sha, receipt: Receipt, *, onto: Sha | None) 
         f"committer {NAME.decode()} {int(time())} +0000",
         f"data {len(message)}\n{message.decode()}",
         *([f"from {onto}"] if onto else []),
-        f"N inline {merged}",
-        f"data {len(text)}\n",
+        "",
     ]
-    stream = "\n".join(lines).encode() + text + b"\nget-mark :1\ndone\n"
+    stream = "\n".join(lines).encode() + b"".join(starmap(_note, notes)) + b"get-mark :1\ndone\n"
     options = ("--quiet", "--force", "--done", "--date-format=raw")
     with locked(git, Area.DRAFT):
         return parse_sha(git.run("fast-import", *options, stdin=stream).text)
+
+
+def _note(merged: Sha, receipt: Receipt) -> bytes:
+    text = f"{receipt.text}\n".encode()
+    return f"N inline {merged}\ndata {len(text)}\n".encode() + text + b"\n"
 
 
 def read_receipts(git: GitDir, tip: Sha) -> Mapping[Sha, Receipt]:

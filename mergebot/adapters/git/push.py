@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, if_free
 from mergebot.adapters.git.mirror import fetch_notes, known_notes
-from mergebot.adapters.git.notes import write_note
+from mergebot.adapters.git.notes import write_notes
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
 from mergebot.adapters.git.reading import is_ancestor
@@ -54,12 +54,13 @@ class _NotesMoved(Exception):
 def push_landing(remote: Remote, push: Push) -> PushOutcome:
     """Land; raises Refused with the server's sentence when it says no to the trunk or the notes."""
     trunk = branch_ref(push.trunk)
-    head = branch_ref(push.head_branch) if push.head_branch else ""
     if not is_ancestor(remote.git, push.base, push.merged):
         raise Refused(f"{push.merged} does not contain {push.base}, so it cannot land on it")
     moves = [_Move(trunk, push.base, push.merged)]
-    if head and head != trunk:
-        moves.append(_Move(head, push.head, push.merged))
+    for each in push.all:
+        head = branch_ref(each.head_branch) if each.head_branch else trunk
+        if head != trunk:
+            moves.append(_Move(head, each.head, each.merged))
     notes = known_notes(remote.git)
     try:
         for _ in range(_NOTES_TRIES):
@@ -75,7 +76,8 @@ def push_landing(remote: Remote, push: Push) -> PushOutcome:
 def _attempt(
     remote: Remote, push: Push, moves: Sequence[_Move], *, notes: Sha | None
 ) -> PushOutcome:
-    written = write_note(remote.git, push.merged, push.receipt, onto=notes)
+    receipts = [(each.merged, each.receipt) for each in push.all]
+    written = write_notes(remote.git, receipts, onto=notes)
     answer = _push(remote, [*moves, _Move(NOTES, notes or "", written)])
     outcome = _outcome(answer, moves)
     if outcome is PushOutcome.LANDED:
@@ -99,7 +101,7 @@ def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
             raise Barred(str(reason))
         return PushOutcome.UNCLEAR
     trunk, *heads = [results.get(move.ref, UNKNOWN) for move in moves]
-    head = heads[0] if heads else RefResult(Fate.DONE, "")
+    head = max(heads, key=_weight, default=RefResult(Fate.DONE, ""))
     notes = results.get(NOTES, UNKNOWN)
     fates = (trunk.fate, head.fate, notes.fate)
     match fates:
@@ -123,6 +125,11 @@ def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
             raise _NotesMoved
         case _:
             return PushOutcome.UNCLEAR
+
+
+def _weight(result: RefResult) -> int:
+    """Rank the fates of several head branches: the worst one speaks for all."""
+    return (Fate.DONE, Fate.BYSTANDER, Fate.DENIED, Fate.STALE, Fate.UNKNOWN).index(result.fate)
 
 
 def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:

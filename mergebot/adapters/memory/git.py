@@ -120,18 +120,22 @@ class MemoryGit(Git):
         """Land: trunk, note and the author's branch, all of them or none."""
         if not self.is_ancestor(push.base, push.merged):
             raise Refused(f"{push.merged} does not contain {push.base}, so it cannot land on it")
-        trunk, head = f"refs/heads/{push.trunk}", f"refs/heads/{push.head_branch}"
+        trunk = f"refs/heads/{push.trunk}"
         heads = self.remote.now.heads
         if heads.get(trunk) != push.base:
             return PushOutcome.TRUNK_MOVED
         if trunk in self.remote.protected:
             raise Refused("The forge refused to move the trunk: protected branch")
         refs: dict[str, Sha | None] = {trunk: push.merged}
-        if push.head_branch and head != trunk:
-            if heads.get(head) != push.head or head in self.remote.protected:
+        for each in push.all:
+            head = f"refs/heads/{each.head_branch}"
+            if not each.head_branch or head == trunk:
+                continue
+            if heads.get(head) != each.head or head in self.remote.protected:
                 return PushOutcome.HEAD_REFUSED
-            refs[head] = push.merged
-        self.remote.move(self.me, refs, {push.merged: push.receipt.text})
+            refs[head] = each.merged
+        notes = {each.merged: each.receipt.text for each in push.all}
+        self.remote.move(self.me, refs, notes)
         return PushOutcome.LANDED
 
     def keep_candidate(self, pull: int, merged: Sha) -> None:

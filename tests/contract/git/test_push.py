@@ -7,7 +7,7 @@ from mergebot.adapters.git.mirrors import MirrorGit
 from mergebot.domain.policy import Method
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.errors import Refused
-from mergebot.ports.git import Push, PushOutcome, Replayed
+from mergebot.ports.git import Carried, Push, PushOutcome, Replayed
 from tests.contract.git.scenes import ask, landable, landing, mirror_of, proposed
 from tests.support.gitrepo import Repo
 
@@ -257,3 +257,38 @@ def test_a_landed_head_branch_is_no_longer_open_work(remote: Repo, git: MirrorGi
     git.push_landing(push)
     work = ["git", "merge-base", "--is-ancestor", "feature", "main"]
     assert subprocess.run(work, cwd=remote.path, check=False).returncode == 0
+
+
+def test_a_group_lands_by_one_push_with_a_note_for_each(remote: Repo, git: MirrorGit) -> None:
+    push = group(remote, git)
+    below, above = push.all
+    assert git.push_landing(push) is PushOutcome.LANDED
+    assert remote.sha("main") == remote.sha("b") == above.merged
+    assert remote.sha("a") == below.merged
+    assert git.receipts() == {each.merged: each.receipt for each in push.all}
+
+
+def test_a_branch_that_moved_keeps_its_whole_group_from_landing(
+    remote: Repo, git: MirrorGit
+) -> None:
+    push = group(remote, git)
+    remote.branch("a")
+    remote.commit("Pushed later", {"n": "2\n"})
+    before = refs(remote)
+    assert git.push_landing(push) is PushOutcome.HEAD_REFUSED
+    assert refs(remote) == before
+
+
+def group(remote: Repo, git: MirrorGit) -> Push:
+    first = proposed(remote, {"a": "1\n"}, pull=1, name="a")
+    second = proposed(remote, {"b": "1\n"}, pull=2, name="b")
+    remote.commit("Meanwhile", {"o": "o\n"})
+    base = git.fetch("main", [1, 2]).trunk
+    assert base
+    below = git.replay(ask(base, first))
+    assert isinstance(below, Replayed)
+    above = git.replay(ask(below.merge.merged, second))
+    assert isinstance(above, Replayed)
+    carried = Carried(below.merge.merged, Receipt('{"pr":1}'), "a", first)
+    merged = above.merge.merged
+    return Push("main", base, merged, Receipt('{"pr":2}'), "b", second, below=(carried,))

@@ -14,6 +14,9 @@ log = structlog.get_logger()
 COALESCE_S = 3
 """How long one ring stands for the next ones; a lost message delays work by this much."""
 
+GATE_COALESCE_S = 15
+"""The same for one gate run, whose message may wait long in the queue while every slot is busy."""
+
 
 class CeleryBell:
     """Rings by Celery. A ring that cannot be sent is logged and forgotten: the reconciler rings.
@@ -31,7 +34,7 @@ class CeleryBell:
 
     def gate(self, lane: Lane, run: str) -> None:
         """Say that a gate run waits for a worker."""
-        self._ring(RUN_GATE, lane.key, run)
+        self._ring_once(RUN_GATE, lane.key, run, for_s=GATE_COALESCE_S)
 
     def publish(self, lane: Lane) -> None:
         """Say that a lane has effects to write."""
@@ -48,9 +51,9 @@ class CeleryBell:
         except RedisError as error:
             log.warning("ring_mark_stays", task=task, why=type(error).__name__)
 
-    def _ring_once(self, task: str, *words: str) -> None:
+    def _ring_once(self, task: str, *words: str, for_s: int = COALESCE_S) -> None:
         try:
-            first = self._client.set(_mark(task, words), "1", nx=True, ex=COALESCE_S)
+            first = self._client.set(_mark(task, words), "1", nx=True, ex=for_s)
         except RedisError as error:
             log.warning("ring_lost", task=task, why=type(error).__name__)
             return

@@ -7,14 +7,10 @@ from mergebot.domain.ids import Sha
 
 @dataclass(frozen=True, slots=True)
 class PublishNotice:
-    """Bring the PR's sticky comment and its check up to date with the candidate's state now.
-
-    `fresh` asks for a new comment (a terminal failure or a question), once for that key.
-    """
+    """Bring the PR's comment and its check up to date with the candidate's state at that moment."""
 
     pr: int
     attempt: int
-    fresh: str = ""
 
     @property
     def key(self) -> str:

@@ -87,3 +87,18 @@ GROUP_AUTO_MAX = 8
 
 GROUP_LONE_WORKER_MAX = 64
 """Candidates in one group of a lone worker: halving finds a red one in log2 of it runs."""
+
+STARTS_MAX = 3
+"""How often a piece of work may begin without an end before it counts as one that kills workers."""
+
+STARTS_KEEP_S = 600.0
+"""How long such a piece of work is left alone; a repaired or larger host then tries it again."""
+
+ASIDE_MAX = 1000
+"""Deliveries kept for a look after they were set aside; their PRs are found by the reconciler."""
+
+WRITES_PER_MINUTE = 80
+"""Content writes of one account: more of them GitHub answers with a secondary rate limit."""
+
+WRITES_WINDOW_S = 60.0
+"""The minute of the limit above."""

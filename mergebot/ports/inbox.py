@@ -30,6 +30,22 @@ class Inbox(Protocol):
         """Drop a delivery that was handled."""
         ...
 
+    def begin(self, delivery: Delivery) -> int:
+        """Count, before it runs, that a delivery is about to be handled; return how often so far."""
+        ...
+
+    def put_back(self, delivery: Delivery) -> None:
+        """Leave a delivery for later without holding this attempt against it."""
+        ...
+
+    def set_aside(self, delivery: Delivery) -> None:
+        """Take a delivery out that nobody can handle; the newest such ones are kept for a look."""
+        ...
+
+    def aside(self) -> int:
+        """Return how many deliveries were set aside and are kept."""
+        ...
+
     def depth(self) -> int:
         """Return how many deliveries wait."""
         ...

@@ -139,3 +139,21 @@ class Store(Protocol):
     def once(self, lane: Lane, topic: str) -> bool:
         """Return True the first time it is asked about a topic in thirty days, False afterwards."""
         ...
+
+    def begin(self, lane: Lane, work: str) -> int:
+        """Count, before it runs, that a piece of work begins; return how often without an end.
+
+        Forgotten after `limits.STARTS_KEEP_S`: work that killed its worker is tried again then.
+        """
+        ...
+
+    def end(self, lane: Lane, work: str) -> None:
+        """Note that a piece of work ended, well or not: it did not kill its worker."""
+        ...
+
+    def pace(self, account: str, writes: int) -> float:
+        """Take `writes` out of the account's minute; else take none and return the wait in seconds.
+
+        The minute is shared by every worker: `limits.WRITES_PER_MINUTE`.
+        """
+        ...

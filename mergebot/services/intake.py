@@ -6,6 +6,7 @@ from mergebot.domain.admission import Labelled
 from mergebot.domain.candidate import Ejected, merge_of
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
+from mergebot.domain.limits import STARTS_MAX
 from mergebot.domain.news import (
     CheckNews,
     CommentMade,
@@ -48,15 +49,26 @@ def drain(parts: Parts) -> None:
 def _drain(parts: Parts) -> None:
     stuck: set[str] = set()
     while True:
-        batch = [each for each in parts.inbox.take(limit=BATCH) if each.position not in stuck]
+        found = parts.inbox.take(limit=BATCH + len(stuck))
+        batch = [each for each in found if each.position not in stuck]
         if not batch:
             return
         touched: dict[str, Lane] = {}
         for delivery in batch:
+            if parts.inbox.begin(delivery) > STARTS_MAX:
+                log.error("delivery_set_aside", guid=delivery.guid, kind=delivery.event)
+                parts.inbox.set_aside(delivery)
+                continue
             try:
                 lane = _handle(parts, delivery)
             except Unavailable as error:
                 log.warning("delivery_waits", guid=delivery.guid, why=str(error))
+                parts.inbox.put_back(delivery)
+                stuck.add(delivery.position)
+                continue
+            except Exception:
+                # A mistake of ours, or a hung task's end: the others need not wait for it.
+                log.exception("delivery_failed", guid=delivery.guid, kind=delivery.event)
                 stuck.add(delivery.position)
                 continue
             if lane is not None:

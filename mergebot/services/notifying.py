@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 
 from mergebot.domain.candidate import (
     Candidate,
@@ -13,7 +14,7 @@ from mergebot.domain.candidate import (
 )
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Snapshot
-from mergebot.domain.notices import Beside, Light, notice_of
+from mergebot.domain.notices import NOTHING, Beside, Light, Notice, notice_of
 from mergebot.domain.planning import in_order
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import Place, Setting
@@ -47,8 +48,19 @@ class Letter:
     check: CheckReport
 
 
-def letter_for(parts: Parts, lane: Lane, pr: int) -> Letter | None:
-    """Return what the PR's comment and check should say now, None where it has no candidate."""
+class Form(IntEnum):
+    """How much a letter holds: what the forge refused in full it may take in a reduced form."""
+
+    FULL = 0
+    SHORT = 1
+    PLAIN = 2
+
+
+def letter_for(parts: Parts, lane: Lane, pr: int, form: Form = Form.FULL) -> Letter | None:
+    """Return what the PR's comment and check should say now, None where it has no candidate.
+
+    SHORT leaves out the patch and the end of the log, PLAIN everything but one sentence.
+    """
     snapshot = parts.store.read(lane)
     candidate = snapshot.candidate(pr) or parts.store.latest(lane, pr)
     if candidate is None:
@@ -56,7 +68,8 @@ def letter_for(parts: Parts, lane: Lane, pr: int) -> Letter | None:
     remote = repository_of(parts, lane.repo).clone_url
     setting = Setting(lane, snapshot.state.rules.policy, parts.public_url, remote)
     place = Place(position=_position(snapshot, pr))
-    notice = notice_of(candidate, setting, place=place, beside=_beside(parts, lane, candidate))
+    beside = _beside(parts, lane, candidate) if form is Form.FULL else NOTHING
+    notice = notice_of(candidate, setting, place=place, beside=beside)
     check = CheckReport(
         sha=_checked(candidate),
         state=LIGHTS[notice.light],
@@ -64,8 +77,15 @@ def letter_for(parts: Parts, lane: Lane, pr: int) -> Letter | None:
         summary=notice.summary,
         url=setting.page(pr),
     )
-    body = parts.letters.render(notice.template, notice.facts)
+    body = parts.letters.render(notice.template, _facts(notice, form))
+    if form is Form.PLAIN:
+        hidden, headline, marker = (notice.facts[key] for key in ("hidden", "headline", "marker"))
+        body = f"{hidden}\n{headline}: {setting.page(pr)}\n{marker}\n"
     return Letter(body, notice.fresh, notice.marker, notice.digest, check)
+
+
+def _facts(notice: Notice, form: Form) -> Mapping[str, object]:
+    return notice.facts if form is Form.FULL else {**notice.facts, "tail": "", "patch": ""}
 
 
 def _checked(candidate: Candidate) -> Sha:

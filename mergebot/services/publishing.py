@@ -13,10 +13,11 @@ from mergebot.domain.effects import (
     Tell,
 )
 from mergebot.domain.ids import Lane
+from mergebot.domain.limits import STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
-from mergebot.services.notifying import Letter, letter_for
+from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
 
@@ -27,6 +28,8 @@ LEASE_S = 60.0
 WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
 TRIES_MAX = 50
 MARKER = "<!-- mergebot:"
+WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1}
+"""Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
 
 
 def publish(parts: Parts, lane: Lane) -> None:
@@ -42,9 +45,24 @@ def publish(parts: Parts, lane: Lane) -> None:
 
 
 def _publish(parts: Parts, lane: Lane) -> None:
+    account = str(parts.forge.me().id)
     while due := parts.store.due_effects(lane, parts.clock.now(), limit=BATCH):
         for each in due:
-            _one(parts, lane, each)
+            wait = parts.store.pace(account, WRITES.get(type(each.effect), 0))
+            if wait:
+                # What is due stays due, its newest state is written then, and nothing has failed.
+                log.info("publishing_paced", wait_s=wait)
+                return
+            _counted(parts, lane, each)
+
+
+def _counted(parts: Parts, lane: Lane, due: Due) -> None:
+    """Write one effect, unless that killed its worker again and again."""
+    if parts.store.begin(lane, due.effect.key) > STARTS_MAX:
+        _later(parts, lane, due, "writing it killed its worker", STARTS_KEEP_S)
+        return
+    _one(parts, lane, due)
+    parts.store.end(lane, due.effect.key)
 
 
 def _one(parts: Parts, lane: Lane, due: Due) -> None:
@@ -61,6 +79,10 @@ def _one(parts: Parts, lane: Lane, due: Due) -> None:
             parts.store.settle_effect(lane, due)
             return
         _later(parts, lane, due, str(error), 0.0)
+    except Exception as error:
+        # A mistake of ours in one notice keeps no other from being written.
+        log.exception("effect_failed", key=due.effect.key)
+        _later(parts, lane, due, type(error).__name__, 0.0)
     else:
         parts.store.settle_effect(lane, due)
 
@@ -103,9 +125,24 @@ def _notice(parts: Parts, lane: Lane, pr: int) -> None:
     record = parts.store.notice(lane, pr)
     if record is not None and record.digest == letter.digest:
         return
-    comment = _write(parts, lane, pr, letter, record)
+    comment = _write_some(parts, lane, pr, letter, record)
     parts.forge.report(lane.repo, letter.check)
     parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
+
+
+def _write_some(
+    parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None
+) -> int:
+    """Write the letter, in a reduced form where the forge refuses it as it is."""
+    for form in (Form.SHORT, Form.PLAIN):
+        try:
+            return _write(parts, lane, pr, letter, record)
+        except Missing:
+            raise
+        except Refused as error:
+            log.warning("letter_reduced", pr=pr, form=form.name, why=str(error))
+            letter = letter_for(parts, lane, pr, form) or letter
+    return _write(parts, lane, pr, letter, record)
 
 
 def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None) -> int:

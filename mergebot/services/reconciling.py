@@ -7,9 +7,10 @@ import structlog
 from mergebot.domain.candidate import Gating, Parked
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Checking, Red, Snapshot, UnknownHealth
-from mergebot.domain.limits import RUN_SILENT_S, RUN_UNTAKEN_S
+from mergebot.domain.limits import IDLE_ALARM_S, RUN_SILENT_S, RUN_UNTAKEN_S
 from mergebot.domain.policy import Policy
 from mergebot.domain.pulls import PullRequest, Repository
+from mergebot.domain.views import idle_s
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.services.admitting import follow
 from mergebot.services.labelling import admit_labelled
@@ -44,17 +45,34 @@ def nudge(parts: Parts) -> bool:
     if parts.inbox.depth():
         parts.doorbell.intake()
     lanes = parts.store.lanes()
-    recovering = not lanes
-    for lane in lanes:
+    waiting = [lane for lane in lanes if _nudge(parts, lane)]
+    return bool(waiting) or not lanes
+
+
+def _nudge(parts: Parts, lane: Lane) -> bool:
+    """Ring for one lane, and tell whether it waits to be rebuilt; a lane in odd shape is told."""
+    try:
         snapshot = parts.store.read(lane)
-        recovering = recovering or snapshot.state.recovering
         if parts.store.due_effects(lane, snapshot.now, limit=1):
             parts.doorbell.publish(lane)
-        for run in _untaken(snapshot):
-            parts.doorbell.gate(lane, run)
-        if _due(snapshot):
-            parts.doorbell.tick(lane)
-    return recovering
+    except Refused as error:
+        log.warning("lane_unreadable", lane=lane.repo, why=str(error))
+        return False
+    for run in _untaken(snapshot):
+        parts.doorbell.gate(lane, run)
+    if _due(snapshot) or _stuck(parts, snapshot):
+        parts.doorbell.tick(lane)
+    return snapshot.state.recovering
+
+
+def _stuck(parts: Parts, snapshot: Snapshot) -> bool:
+    """Tell whether the queue could move and did not for too long, and say so in the log."""
+    story = parts.store.story(snapshot.lane, 0, limit=1)
+    idle = idle_s(snapshot, story[-1].at if story else 0.0)
+    if idle <= IDLE_ALARM_S:
+        return False
+    log.error("lane_stuck", lane=snapshot.lane.repo, idle_s=round(idle), slots=snapshot.slots)
+    return True
 
 
 def open_lane(parts: Parts, repo: str) -> Lane:
@@ -99,13 +117,15 @@ def _follow(parts: Parts, lane: Lane, number: int, pull: PullRequest | None) -> 
 
 
 def _untaken(snapshot: Snapshot) -> list[str]:
-    return [
+    """Return the runs to ring for again: nobody took them, although a slot is free."""
+    open_runs = {name: run for name, run in snapshot.runs.items() if run.result is None}
+    waiting = [
         name
-        for name, run in snapshot.runs.items()
-        if run.result is None
-        and not run.progress.beat
-        and snapshot.now - run.order.ordered_at > RUN_UNTAKEN_S
+        for name, run in open_runs.items()
+        if not run.progress.beat and snapshot.now - run.order.ordered_at > RUN_UNTAKEN_S
     ]
+    busy = len([run for run in open_runs.values() if run.progress.beat])
+    return waiting[: max(snapshot.slots - busy, 0)]
 
 
 def _due(snapshot: Snapshot) -> bool:

@@ -10,7 +10,7 @@ def adopted(bot: Stack) -> dict[str, object]:
     def over() -> object:
         return bot.queue().get("recovering") is False
 
-    eventually(over, within_s=20, what="the queue is rebuilt")
+    eventually(over, within_s=60, what="the queue is rebuilt")
     found: dict[str, object] = bot.queue()["recovered"]
     return found
 

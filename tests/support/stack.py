@@ -170,7 +170,7 @@ class Stack:
         self.forge.call("DELETE", path, token=self.forge.user("alice"))
         self.wait(pr, "cancelled")
 
-    def wait(self, pr: int, state: str, within_s: float = 40.0) -> None:
+    def wait(self, pr: int, state: str, within_s: float = 60.0) -> None:
         """Wait until a PR is in a state."""
         what = f"#{pr} is {state}; the log is {self.log}"
         eventually(lambda: self.state(pr) == state, within_s=within_s, what=what)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from threading import RLock
 
 from mergebot.adapters.record import GUID_KEEP_S
+from mergebot.domain.limits import ASIDE_MAX
 from mergebot.ports.basics import Clock
 from mergebot.ports.inbox import Delivery
 
@@ -17,6 +18,8 @@ class MemoryInbox:
         self._count = 0
         self._waiting: dict[str, Delivery] = {}
         self._seen: dict[str, float] = {}
+        self._begun: dict[str, int] = {}
+        self._aside: list[Delivery] = []
 
     def put(self, guid: str, event: str, body: bytes) -> bool:
         """Keep a delivery; False when this GUID was kept within the last seven days."""
@@ -39,6 +42,29 @@ class MemoryInbox:
         """Drop a delivery that was handled."""
         with self._lock:
             self._waiting.pop(delivery.position, None)
+            self._begun.pop(delivery.position, None)
+
+    def begin(self, delivery: Delivery) -> int:
+        """Count, before it runs, that a delivery is about to be handled; return how often so far."""
+        with self._lock:
+            self._begun[delivery.position] = self._begun.get(delivery.position, 0) + 1
+            return self._begun[delivery.position]
+
+    def put_back(self, delivery: Delivery) -> None:
+        """Leave a delivery for later without holding this attempt against it."""
+        with self._lock:
+            self._begun.pop(delivery.position, None)
+
+    def set_aside(self, delivery: Delivery) -> None:
+        """Take a delivery out that nobody can handle; the newest such ones are kept for a look."""
+        with self._lock:
+            self.done(delivery)
+            self._aside = [*self._aside, delivery][-ASIDE_MAX:]
+
+    def aside(self) -> int:
+        """Return how many deliveries were set aside and are kept."""
+        with self._lock:
+            return len(self._aside)
 
     def depth(self) -> int:
         """Return how many deliveries wait."""

@@ -17,6 +17,7 @@ from mergebot.adapters.record import (
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import NEW_LANE, LaneState, Snapshot
+from mergebot.domain.limits import STARTS_KEEP_S, WRITES_PER_MINUTE, WRITES_WINDOW_S
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
 from mergebot.ports.basics import Clock
@@ -65,6 +66,8 @@ class MemoryStore:
         self._lock = RLock()
         self._lanes: dict[str, Lane] = {}
         self._records: dict[str, _Record] = {}
+        self._begun: dict[tuple[str, str], tuple[int, float]] = {}
+        self._written: dict[str, list[float]] = {}
 
     def _record(self, lane: Lane) -> _Record:
         return self._records.setdefault(lane.key, _Record())
@@ -223,6 +226,31 @@ class MemoryStore:
                 return False
             told[topic] = now + ONCE_KEEP_S
             return True
+
+    def begin(self, lane: Lane, work: str) -> int:
+        """Count, before it runs, that a piece of work begins; return how often without an end."""
+        with self._lock:
+            now = self._clock.now()
+            count, until = self._begun.get((lane.key, work), (0, 0.0))
+            count = count + 1 if until > now else 1
+            self._begun[lane.key, work] = count, until if count > 1 else now + STARTS_KEEP_S
+            return count
+
+    def end(self, lane: Lane, work: str) -> None:
+        """Note that a piece of work ended, well or not: it did not kill its worker."""
+        with self._lock:
+            self._begun.pop((lane.key, work), None)
+
+    def pace(self, account: str, writes: int) -> float:
+        """Take `writes` out of the account's minute; else take none and return the wait."""
+        with self._lock:
+            now = self._clock.now()
+            recent = [at for at in self._written.get(account, []) if at > now - WRITES_WINDOW_S]
+            self._written[account] = recent
+            if len(recent) + writes > WRITES_PER_MINUTE:
+                return recent[0] + WRITES_WINDOW_S - now
+            recent += [now] * writes
+            return 0.0
 
 
 def _newest_first(record: _Record) -> list[str]:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from redis import Redis
 
 from mergebot.adapters.record import GUID_KEEP_S
-from mergebot.adapters.redis.keys import INBOX, seen
+from mergebot.adapters.redis.keys import ASIDE, BEGUN, INBOX, seen
 from mergebot.adapters.redis.server import Script, Server
+from mergebot.domain.limits import ASIDE_MAX
 from mergebot.ports.inbox import Delivery
 
 _PUT = Script("inbox_put")
@@ -39,7 +40,39 @@ class RedisInbox:
 
     def done(self, delivery: Delivery) -> None:
         """Drop a delivery that was handled."""
-        self._server.ask(lambda client: client.xdel(INBOX, delivery.position))
+        self._server.ask(
+            lambda client: (
+                client.pipeline()
+                .xdel(INBOX, delivery.position)
+                .hdel(BEGUN, delivery.position)
+                .execute()
+            )
+        )
+
+    def begin(self, delivery: Delivery) -> int:
+        """Count, before it runs, that a delivery is about to be handled; return how often so far."""
+        return int(self._server.ask(lambda client: client.hincrby(BEGUN, delivery.position, 1)))
+
+    def put_back(self, delivery: Delivery) -> None:
+        """Leave a delivery for later without holding this attempt against it."""
+        self._server.ask(lambda client: client.hdel(BEGUN, delivery.position))
+
+    def set_aside(self, delivery: Delivery) -> None:
+        """Take a delivery out that nobody can handle; the newest such ones are kept for a look."""
+        fields = {"guid": delivery.guid, "event": delivery.event, "body": delivery.body}
+        self._server.ask(
+            lambda client: (
+                client.pipeline()
+                .xadd(ASIDE, fields, maxlen=ASIDE_MAX)
+                .xdel(INBOX, delivery.position)
+                .hdel(BEGUN, delivery.position)
+                .execute()
+            )
+        )
+
+    def aside(self) -> int:
+        """Return how many deliveries were set aside and are kept."""
+        return int(self._server.ask(lambda client: client.xlen(ASIDE)))
 
     def depth(self) -> int:
         """Return how many deliveries wait."""

@@ -9,6 +9,8 @@ LANES = "mb:lanes"
 WORKERS = "mb:workers"
 EVENTS = "mb:events"
 INBOX = "mb:{inbox}:stream"
+BEGUN = "mb:{inbox}:begun"
+ASIDE = "mb:{inbox}:aside"
 
 
 def digest(text: str) -> str:
@@ -19,6 +21,11 @@ def digest(text: str) -> str:
 def seen(guid: str) -> str:
     """Name the mark of a delivery that was kept."""
     return f"mb:{{inbox}}:seen:{digest(guid)}"
+
+
+def pace_key(account: str) -> str:
+    """Name the last minute's writes of an account of the forge."""
+    return f"mb:{{pace}}:{digest(account)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +70,7 @@ class LaneKeys:
     def topic(self, topic: str) -> str:
         """Name the mark that a topic was told."""
         return self(f"once:{digest(topic)}")
+
+    def begun(self, work: str) -> str:
+        """Name the counter of a piece of work that began and did not end."""
+        return self(f"begun:{digest(work)}")

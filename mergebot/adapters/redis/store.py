@@ -8,13 +8,14 @@ from redis import Redis
 from mergebot.adapters.record import ONCE_KEEP_S, committed, place
 from mergebot.adapters.redis.codec import decode, decoder, encode
 from mergebot.adapters.redis.effects import RedisEffects
-from mergebot.adapters.redis.keys import LANES, WORKERS, LaneKeys
+from mergebot.adapters.redis.keys import LANES, WORKERS, LaneKeys, pace_key
 from mergebot.adapters.redis.runs import read_run, slots_heard
 from mergebot.adapters.redis.server import Script, Server, Word
 from mergebot.adapters.redis.writes import commit_call
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import NEW_LANE, LaneState, Snapshot
+from mergebot.domain.limits import STARTS_KEEP_S, WRITES_PER_MINUTE, WRITES_WINDOW_S
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
 from mergebot.ports.basics import Clock
@@ -23,6 +24,8 @@ from mergebot.ports.store import Commit, NoticeRecord, SeenHead, Stale
 _READ = Script("read")
 _COMMIT = Script("commit")
 _ONCE = Script("once")
+_BEGIN = Script("begin")
+_PACE = Script("pace")
 
 
 class RedisStore(RedisEffects):
@@ -160,3 +163,16 @@ class RedisStore(RedisEffects):
         """Return True the first time it is asked about a topic in thirty days, False afterwards."""
         words: list[Word] = [token_hex(8), ONCE_KEEP_S]
         return bool(self._server.run(_ONCE, [LaneKeys(lane).topic(topic)], words))
+
+    def begin(self, lane: Lane, work: str) -> int:
+        """Count, before it runs, that a piece of work begins; return how often without an end."""
+        return int(self._server.run(_BEGIN, [LaneKeys(lane).begun(work)], [int(STARTS_KEEP_S)]))
+
+    def end(self, lane: Lane, work: str) -> None:
+        """Note that a piece of work ended, well or not: it did not kill its worker."""
+        self._server.ask(lambda client: client.delete(LaneKeys(lane).begun(work)))
+
+    def pace(self, account: str, writes: int) -> float:
+        """Take `writes` out of the account's minute; else take none and return the wait."""
+        words: list[Word] = [token_hex(8), writes, WRITES_PER_MINUTE, int(WRITES_WINDOW_S * 1000)]
+        return int(self._server.run(_PACE, [pace_key(account)], words)) / 1000

@@ -9,6 +9,8 @@ import os
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ("tests.support.github_report",)
+
 SEED_VARIABLE = "MERGEBOT_TEST_SEED"
 DEFAULT_SEED = 20_261_129
 

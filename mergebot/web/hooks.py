@@ -15,7 +15,7 @@ from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
 
 _GUID = re.compile(r"[0-9A-Za-z-]{1,80}")
-_EVENT = re.compile(r"[a-z_]{1,60}")
+_EVENT = re.compile(r"[a-z0-9_]{1,60}")
 
 log = structlog.get_logger(__name__)
 

@@ -19,8 +19,10 @@ from urllib.parse import urlsplit
 import github
 import requests
 
+from tests.support.github_report import JOURNAL, compare
 from tests.support.waiting import eventually
 
+REPOSITORY = Path(__file__).parents[2]
 START_TIMEOUT_S = 30
 GIT_ENV = {
     "PATH": os.environ["PATH"],
@@ -96,10 +98,14 @@ class ForgeProcess:
 
     def start(self) -> Self:
         """Start the forge and wait until it says that it is ready."""
-        command = [sys.executable, "-m", "mergebot.cli.forge", "serve", "--json"]
+        command = [sys.executable, "-m", "tests.support.recorded_forge", "serve", "--json"]
         options = ["--root", str(self.root), "--port", str(self.port)]
+        journal = {"MERGEBOT_TEST_JOURNAL": str(self.root / JOURNAL)}
         # Its errors go to the test's own stderr, so that a crash is seen.
-        self.process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.PIPE, text=True, env=os.environ | journal,
+            cwd=REPOSITORY,
+        )  # fmt: skip
         assert self.process.stdout
         line = self.process.stdout.readline()
         assert line, f"the forge ended with status {self.process.wait(START_TIMEOUT_S)}"
@@ -119,9 +125,11 @@ class ForgeProcess:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self.process and self.process.poll() is None:
             self.stop()
+        faults = compare(self.root)
+        assert kind or not faults, "GitHub would not say this:\n" + "\n".join(faults)
 
     @property
     def api_url(self) -> str:

@@ -4,7 +4,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.gate import Failed, NoVerdict, Passed
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import Checking, Green, Red, Run, Snapshot, UnknownHealth
-from mergebot.domain.limits import GREENS_MAX, INFRA_WAIT_S, RUN_SILENT_S
+from mergebot.domain.limits import GREENS_MAX, INFRA_WAIT_S, INFRA_WAIT_S_MAX, RUN_SILENT_S
 
 
 def tip_moved(decision: Decision, tip: Sha, how: str) -> Decision:
@@ -106,9 +106,12 @@ def _narrow(
 
 
 def _check_again(decision: Decision, tip: Sha, why: str) -> Decision:
-    retry_at = decision.snapshot.now + INFRA_WAIT_S
-    decision = decision.lane(health=UnknownHealth(tip, retry_at))
-    return decision.tell("trunk", f"no verdict on the trunk's tip: {why}; it is tried again")
+    health = decision.snapshot.state.health
+    tries = health.tries + 1 if isinstance(health, Checking) else 1
+    wait = min(INFRA_WAIT_S * 2 ** (tries - 1), INFRA_WAIT_S_MAX)
+    text = f"no verdict on the trunk's tip: {why}"
+    again = UnknownHealth(tip, decision.snapshot.now + wait, text, tries)
+    return decision.lane(health=again).tell("trunk", f"{text}; tried again in {wait:.0f} s")
 
 
 def _lost(run: Run | None, snapshot: Snapshot) -> bool:

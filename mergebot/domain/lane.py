@@ -11,18 +11,24 @@ from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 
 @dataclass(frozen=True, slots=True)
 class UnknownHealth:
-    """Nobody has tested this tip yet; nothing lands on it. It is tested at `retry_at` at once."""
+    """Nobody knows this tip's health; nothing lands on it.
+
+    After a run without a verdict, `why` says what happened, and it is tested again at `retry_at`.
+    """
 
     tip: Sha | None = None
     retry_at: float = 0.0
+    why: str = ""
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """The gate runs on the tip itself."""
+    """The gate runs on the tip itself, after `tries` runs that gave no verdict."""
 
     tip: Sha
     run: str
+    tries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ class LaneState:
 
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
-    is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. `mode`
+    is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
+    `behind_since` the remote shows an older trunk than the known one, 0.0 while it does not. `mode`
     says how the planner works now, and `refusals` what its checker did not let through.
     """
 
@@ -114,6 +121,7 @@ class LaneState:
     waiting: str = ""
     last_receipt: str = ""
     last_action: str = ""
+    behind_since: float = 0.0
     mode: str = ""
     refusals: Refusals = field(default_factory=Refusals)
     recovered: Recovery | None = None

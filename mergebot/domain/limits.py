@@ -51,8 +51,8 @@ WORKER_SILENT_S = 45.0
 IDLE_ALARM_S = 60.0
 """A queue that could move and did not for this long is stuck."""
 
-SETTLE_WAIT_S = 120.0
-"""How long an unclear landing is read back before the lane halts."""
+REWIND_SURE_S = 60.0
+"""How long a trunk must look older than it was before it counts as rewound: replicas lag less."""
 
 LOG_TAIL_CHARS = 4000
 """Of a failing step's output in its evidence."""
@@ -102,3 +102,6 @@ WRITES_PER_MINUTE = 80
 
 WRITES_WINDOW_S = 60.0
 """The minute of the limit above."""
+
+INFRA_WAIT_S_MAX = 300.0
+"""Between runs on a tip that give no verdict: a broken set-up must not keep a machine busy."""

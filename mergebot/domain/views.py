@@ -17,7 +17,8 @@ from mergebot.domain.candidate import (
 )
 from mergebot.domain.gate import Step
 from mergebot.domain.health import first_bad
-from mergebot.domain.lane import Green, Red, Run, Snapshot
+from mergebot.domain.lane import Green, Red, Run, Snapshot, UnknownHealth
+from mergebot.domain.markdown import plain
 from mergebot.domain.planning import in_order
 from mergebot.domain.policy import Policy, PolicyFaults
 from mergebot.domain.recovery import recovery_text
@@ -248,3 +249,10 @@ def policy_view(snapshot: Snapshot) -> Document:
         names: list[str] = [step.name for step in policy.gate.steps]
         return {"at": snapshot.state.rules.at, "label": policy.queue.label, "steps": names}
     return {"at": snapshot.state.rules.at, "label": None, "steps": []}
+
+
+def waiting_view(snapshot: Snapshot) -> str | None:
+    """Return why the lane cannot go on for now, or None while it can."""
+    health = snapshot.state.health
+    untested = plain(health.why) if isinstance(health, UnknownHealth) else ""
+    return snapshot.state.waiting or untested or None

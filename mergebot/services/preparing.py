@@ -20,7 +20,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import fits, gate
 from mergebot.domain.ids import Sha, short
-from mergebot.domain.lane import Checking, Red, RunOrder
+from mergebot.domain.lane import Checking, Red, RunOrder, UnknownHealth
 from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.names import render_path
 from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, PrepareGroup, Probe
@@ -103,7 +103,9 @@ def _made(
 def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decision:
     """Order the gate on the trunk's tip itself."""
     decision, run = _order_commit(parts, decision, proposal.tip)
-    decision = decision.lane(health=Checking(proposal.tip, run))
+    before = decision.snapshot.state.health
+    tries = before.tries if isinstance(before, UnknownHealth) else 0
+    decision = decision.lane(health=Checking(proposal.tip, run, tries))
     return decision.tell("trunk", f"the gate runs on the trunk's tip {short(proposal.tip)}")
 
 

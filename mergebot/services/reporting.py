@@ -36,6 +36,7 @@ from mergebot.domain.views import (
     scene,
     seconds_in_queue,
     trunk_view,
+    waiting_view,
 )
 from mergebot.domain.wording import iso
 from mergebot.ports.basics import Clock
@@ -109,7 +110,7 @@ class Reporting:
             "halted": halted_view(snapshot),
             "recovering": snapshot.state.recovering,
             "recovered": recovered_view(snapshot),
-            "waiting": snapshot.state.waiting or None,
+            "waiting": waiting_view(snapshot),
             "last_action": snapshot.state.last_action or None,
             "counts": counts_view(snapshot.candidates),
         }
@@ -182,7 +183,7 @@ class Reporting:
             "halted": halted_view(snapshot),
             "recovering": snapshot.state.recovering,
             "recovered": recovered_view(snapshot),
-            "waiting": snapshot.state.waiting or None,
+            "waiting": waiting_view(snapshot),
             "workers": self.runs.workers(self.clock.now()),
             "idle_s": self._idle_s(snapshot),
             "lagging": [{"effect": each.effect.key, "tries": each.tries} for each in lagging],

@@ -2,10 +2,12 @@
 
 import http.client
 import json
+import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from http import HTTPStatus
+from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,6 +17,7 @@ from mergebot.cli.supervisor import CannotStart, Interrupted, Part, Supervisor
 from mergebot.settings import Need, Settings, admin_token, load
 
 if TYPE_CHECKING:
+    from mergebot.cli.watching import Sign
     from mergebot.wiring.redis import Mendable
 
 DRAIN_S = 20.0
@@ -22,11 +25,18 @@ DRAIN_S = 20.0
 
 READY_S = 60.0
 
+SILENT_S = 60.0
+"""How long a part may show no progress before it is stopped and started again."""
+
+MISSED_ROUNDS = 4
+"""Rounds of the reconciler in which it may be busy with a slow forge beyond that."""
+
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print the addresses as JSON.")
 def up(*, as_json: bool) -> None:
     """Run web, workers and reconciler; with a Redis of their own unless MERGEBOT_REDIS_URL."""
+    from mergebot.cli.watching import Watch  # noqa: PLC0415  # slow to import
     from mergebot.wiring.redis import check_redis, embedded  # noqa: PLC0415  # slow to import
 
     settings = load(Need.FORGE | Need.WEBHOOKS)
@@ -39,7 +49,13 @@ def up(*, as_json: bool) -> None:
                 if not supervisor.watch(until=lambda: _answers(settings), within_s=READY_S):
                     raise click.ClickException(f"Nothing answers at {settings.address} yet.")
                 _say_ready(settings, as_json=as_json)
-                supervisor.run(lambda: _mend(server))
+                watch = Watch(_signs(settings), supervisor.restart)
+
+                def beside() -> None:
+                    _mend(server)
+                    watch.look()
+
+                supervisor.run(beside)
             click.echo("Stopping; running gates may finish (Ctrl-C again: at once).", err=True)
 
 
@@ -74,6 +90,21 @@ def reconciler() -> None:
     from mergebot.worker.reconciler import run_reconciler  # noqa: PLC0415  # slow to import
 
     run_reconciler(load(Need.FORGE | Need.REDIS))
+
+
+def _signs(settings: Settings) -> "list[Sign]":
+    from mergebot.cli.watching import Sign  # noqa: PLC0415  # slow to import
+    from mergebot.wiring.redis import pulse_of  # noqa: PLC0415  # slow to import
+
+    last = pulse_of(settings)
+    host = socket.gethostname()
+    rounds_s = MISSED_ROUNDS * settings.reconcile_seconds
+    return [
+        Sign("web", lambda: _answers(settings) and monotonic(), SILENT_S),
+        Sign("reconciler", lambda: last("reconciler"), SILENT_S + rounds_s),
+        Sign("worker (gate)", lambda: last(f"gate@{host}"), SILENT_S),
+        Sign("worker (hands)", lambda: last(f"hands@{host}"), SILENT_S),
+    ]
 
 
 def _mend(server: "Mendable | None") -> None:

@@ -1,7 +1,10 @@
 """Serving the web door: its parts from the wiring, uvicorn around it."""
 
+from functools import partial
+
 import uvicorn
 
+from mergebot.adapters.pulse import HANDS
 from mergebot.settings import Settings, admin_token
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
@@ -44,6 +47,7 @@ def web_parts(settings: Settings) -> WebParts:
         verify=made.verify,
         private=made.private,
         reconciled_at=made.desk.pulse.last,
+        answered_at=partial(made.desk.pulse.last, HANDS),
         settings=WebSettings(
             public_url=settings.pages,
             forge_url=forge_pages(settings.github_url),

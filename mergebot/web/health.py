@@ -11,10 +11,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from mergebot.domain.ids import Lane
-from mergebot.domain.limits import IDLE_ALARM_S
+from mergebot.domain.limits import IDLE_ALARM_S, WORKER_SILENT_S
 from mergebot.domain.views import counts_view, halted_view, trunk_view
 from mergebot.domain.wording import duration
-from mergebot.ports.errors import Unavailable
+from mergebot.ports.errors import Refused, Unavailable
 from mergebot.web.parts import WebParts
 
 MISSED_ROUNDS = 4
@@ -25,7 +25,8 @@ def healthz(request: Request) -> Response:
     """Answer 200 while the queues move and the reconciler goes round, else 503 and why."""
     parts: WebParts = request.app.state.parts
     try:
-        troubles = [*_reconciler_troubles(parts, request.app.state.started_at), *_idle(parts)]
+        since = request.app.state.started_at
+        troubles = [*_reconciler(parts, since), *_workers(parts, since), *_lanes(parts)]
     except Unavailable as error:
         troubles = [str(error)]
     status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
@@ -33,20 +34,35 @@ def healthz(request: Request) -> Response:
     return JSONResponse(body, status_code=status)
 
 
-def _reconciler_troubles(parts: WebParts, started_at: float) -> Iterator[str]:
+def _reconciler(parts: WebParts, started_at: float) -> Iterator[str]:
     last = parts.reconciled_at()
     age_s = parts.clock.now() - (started_at if last is None else last)
     if age_s > parts.settings.reconcile_s * MISSED_ROUNDS:
         yield f"the reconciler was last heard of {duration(age_s)} ago"
 
 
-def _idle(parts: WebParts) -> Iterator[str]:
+def _workers(parts: WebParts, started_at: float) -> Iterator[str]:
+    now = parts.clock.now()
+    if parts.answered_at is not None:
+        last = parts.answered_at()
+        age_s = now - (started_at if last is None else last)
+        if age_s > parts.settings.reconcile_s * MISSED_ROUNDS:
+            yield f"no worker answered the reconciler's rings for {duration(age_s)}"
+    waiting = any(parts.store.read(lane).candidates for lane in parts.store.lanes())
+    if waiting and now - started_at > WORKER_SILENT_S and not parts.runs.workers(now):
+        yield "changes wait and no worker that runs gates is there"
+
+
+def _lanes(parts: WebParts) -> Iterator[str]:
     for lane in parts.store.lanes():
-        found = parts.reporting.health(lane)
+        try:
+            found = parts.reporting.health(lane)
+        except Refused as error:
+            yield f"the record of {lane.repo} cannot be read: {error}"
+            continue
         idle = found["idle_s"]
         if isinstance(idle, int) and idle > IDLE_ALARM_S:
-            workers = "" if found["workers"] else "; no worker is there"
-            yield f"the queue of {lane.repo} could move and did not for {duration(idle)}{workers}"
+            yield f"the queue of {lane.repo} could move and did not for {duration(idle)}"
 
 
 def readyz(request: Request) -> Response:
@@ -84,6 +100,8 @@ class RecordCollector(Collector):
         last = parts.reconciled_at()
         yield _gauge("mergebot_workers", "Gate slots heard of lately.", parts.runs.workers(now))
         yield _gauge("mergebot_inbox_depth", "Deliveries that wait.", parts.inbox.depth())
+        text = "Deliveries that nobody could handle."
+        yield _gauge("mergebot_inbox_set_aside", text, parts.inbox.aside())
         if last is not None:
             text = "Seconds since the reconciler went round."
             yield _gauge("mergebot_reconciler_age_seconds", text, now - last)

@@ -37,7 +37,8 @@ class WebParts:
 
     `verify` takes a raw body and its `X-Hub-Signature-256` header. `private` tells whether a
     lane's pages need permission to read them. `reconciled_at` is when the reconciler last went
-    round, None before it did.
+    round, None before it did; `answered_at` is when a worker last answered the ring that the
+    reconciler sends every round, and None itself where nobody can tell.
     """
 
     store: Store
@@ -54,6 +55,7 @@ class WebParts:
     private: Callable[[Lane], bool]
     reconciled_at: Callable[[], float | None]
     settings: WebSettings
+    answered_at: Callable[[], float | None] | None = None
 
     @property
     def reporting(self) -> Reporting:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mergebot.adapters.clock import SystemClock
+from mergebot.adapters.pulse import RedisPulse
 from mergebot.adapters.redis.connect import check_server, connect
 from mergebot.adapters.redis.embedded import EmbeddedValkey
 from mergebot.adapters.redis.runs import RedisRuns
@@ -42,3 +43,14 @@ def announcer(settings: Settings) -> Callable[[str, int], None]:
         runs.announce(worker, slots, clock.now())
 
     return announce
+
+
+def beater(settings: Settings, part: str) -> Callable[[], None]:
+    """Return what says that a part makes progress; it raises Unavailable."""
+    pulse, clock = RedisPulse(connect(settings.redis)), SystemClock()
+    return lambda: pulse.beat(clock.now(), part)
+
+
+def pulse_of(settings: Settings) -> Callable[[str], float | None]:
+    """Return what tells when a part last made progress; it raises Unavailable."""
+    return RedisPulse(connect(settings.redis)).last

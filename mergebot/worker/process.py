@@ -24,7 +24,7 @@ from mergebot.adapters.processes import die_with_parent
 from mergebot.ports.errors import Unavailable
 from mergebot.settings import Settings
 from mergebot.wiring.desk import Desk, desk, start_logging, worker_name
-from mergebot.wiring.redis import announcer
+from mergebot.wiring.redis import announcer, beater
 from mergebot.worker.tasks import register
 
 log = structlog.get_logger()
@@ -57,8 +57,7 @@ def run_worker(settings: Settings, pool: Pool) -> int:
     register(app, _DeskKeeper(settings))
     _own_the_children(os.getpid())
     signals.setup_logging.connect(_logging_is_set_up)
-    if pool is Pool.GATE:
-        _announce(settings, shape.children)
+    _announce(settings, pool, shape.children)
     worker = Worker(
         app=app,
         hostname=f"{pool}@{socket.gethostname()}",
@@ -115,23 +114,26 @@ def _logging_is_set_up(**_: Any) -> None:
     """Keep Celery from installing its own logging."""
 
 
-def _announce(settings: Settings, slots: int) -> None:
-    """Tell the planner how many gates fit here, from the worker's own event loop.
+def _announce(settings: Settings, pool: Pool, children: int) -> None:
+    """Show that this worker lives, and how many gates fit here, from its own event loop.
 
-    A loop that hangs falls silent, and its slots stop counting.
+    A loop that hangs falls silent; its slots stop counting, and its supervisor restarts it.
     """
     name = worker_name()
     tell = announcer(settings)
+    beat = beater(settings, f"{pool}@{socket.gethostname()}")
 
     def say(count: int) -> None:
         try:
-            tell(name, count)
+            beat()
+            if pool is Pool.GATE:
+                tell(name, count)
         except Unavailable as error:
             log.warning("worker_unheard", why=str(error))
 
     def ready(sender: Any, **_: Any) -> None:
-        say(slots)
-        sender.timer.call_repeatedly(ANNOUNCE_S, say, (slots,))
+        say(children)
+        sender.timer.call_repeatedly(ANNOUNCE_S, say, (children,))
 
     signals.worker_ready.connect(ready, weak=False)
     signals.worker_shutting_down.connect(lambda **_: say(0), weak=False)

@@ -9,6 +9,7 @@ import structlog
 from celery import Celery
 
 from mergebot.adapters.celery_app import HARD_LIMIT_S, INTAKE, PUBLISH, RUN_GATE, SOFT_LIMIT_S, TICK
+from mergebot.adapters.pulse import HANDS
 from mergebot.domain.ids import Lane
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.services.gating import gate
@@ -35,7 +36,7 @@ def register(app: Celery, desk_of: Callable[[], Desk]) -> None:
     def take_in() -> None:
         desk = desk_of()
         desk.bell.answered(INTAKE)
-        _told(lambda: drain(desk.parts))
+        _told(lambda: _take_in(desk))
 
     # No time limit: the gate's own supervisor enforces time and watches for cancellation.
     @app.task(name=RUN_GATE)
@@ -45,6 +46,12 @@ def register(app: Celery, desk_of: Callable[[], Desk]) -> None:
                 gate(desk.parts, desk.gatekeeper, lane, run)
 
         _with_lane(desk_of(), RUN_GATE, lane_key, work)
+
+
+def _take_in(desk: Desk) -> None:
+    # The reconciler rings for this in every round, so it shows that rings are answered at all.
+    desk.pulse.beat(desk.parts.clock.now(), HANDS)
+    drain(desk.parts)
 
 
 def _with_lane(desk: Desk, task: str, key: str, work: Callable[[Desk, Lane], None]) -> None:

@@ -11,16 +11,31 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.wording import iso
 
 
+DSSE = "dsse"
+"""The key under which a receipt holds its signed envelope; the digest leaves it out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A receipt's canonical text (what is signed and stored) and the SHA-256 that names it."""
+    """A receipt's text, as it is stored, and the SHA-256 that names it."""
 
     text: str
 
     @property
+    def core(self) -> str:
+        """Return the canonical text without the signature: what is signed and what chains."""
+        return canonical({key: value for key, value in self.fields.items() if key != DSSE})
+
+    @property
     def digest(self) -> str:
         """Return the name by which the next receipt refers to this one."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return hashlib.sha256(self.core.encode()).hexdigest()
+
+    @property
+    def generation(self) -> int:
+        """Return the generation under which it landed, 0 where the text names none."""
+        found = self.fields.get("generation")
+        return found if isinstance(found, int) else 0
 
     @property
     def fields(self) -> Mapping[str, object]:
@@ -83,4 +98,9 @@ def write_receipt(
         "epoch": record.epoch,
         "previous": record.previous,
     }
-    return Receipt(json.dumps(document, sort_keys=True, ensure_ascii=True, separators=(",", ":")))
+    return Receipt(canonical(document))
+
+
+def canonical(document: Mapping[str, object]) -> str:
+    """Return a document as JSON with sorted keys, no spaces, in ASCII."""
+    return json.dumps(document, sort_keys=True, ensure_ascii=True, separators=(",", ":"))

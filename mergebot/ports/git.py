@@ -94,12 +94,16 @@ class Push:
 
 
 class PushOutcome(IntEnum):
-    """How a landing push ended. UNCLEAR must be read back before anything is concluded."""
+    """How a landing push ended. UNCLEAR must be read back before anything is concluded.
+
+    FENCED: somebody else settled this landing meanwhile, so it may not happen any more.
+    """
 
     LANDED = 0
     TRUNK_MOVED = 1
     HEAD_REFUSED = 2
     UNCLEAR = 3
+    FENCED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +184,14 @@ class Git(Protocol):
 
     def push_landing(self, push: Push) -> PushOutcome:
         """Land: one atomic push with leases; a lost notes lease alone is rebuilt and repeated."""
+        ...
+
+    def fence(self, merged: Sha, generation: int) -> Receipt | None:
+        """Settle whether `merged` landed: no push of it up to `generation` lands from now on.
+
+        Return the receipt of the one that did land, None where none did. The remote itself
+        refuses a later one, so this holds however long its sender was paused.
+        """
         ...
 
     def keep_candidate(self, pull: int, merged: Sha) -> None:

@@ -22,11 +22,11 @@ from mergebot.domain.candidate import (
 )
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import changes_rules, lands_with
-from mergebot.domain.health import tip_landed, tip_moved
+from mergebot.domain.health import tip_landed
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard
-from mergebot.domain.lane import Halt, Snapshot
-from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S, SETTLE_WAIT_S
+from mergebot.domain.lane import Snapshot
+from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
 from mergebot.domain.policy import Method
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
@@ -34,6 +34,7 @@ from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Carried, Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
+from mergebot.ports.store import Stale
 from mergebot.services.admitting import permission_of
 from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
@@ -78,9 +79,14 @@ class _Load:
         return self.landings[-1][1].merge.merged
 
     @property
-    def since(self) -> float:
-        """Return when the push was decided."""
-        return self.landings[0][1].since
+    def receipt(self) -> Receipt:
+        """Return the receipt of the last one."""
+        return Receipt(self.landings[-1][1].receipt)
+
+    @property
+    def generation(self) -> int:
+        """Return the generation that the receipts name."""
+        return self.receipt.generation
 
 
 def land(hands: Hands, decision: Decision, pr: int) -> Decision:
@@ -112,7 +118,7 @@ def settle_landing(hands: Hands, decision: Decision) -> Decision:
         fresh = decision.snapshot.candidate(candidate.pr)
         load = _load(decision.snapshot, fresh) if fresh else None
         if load is not None:
-            decision = _read_back(hands, decision, load)
+            decision = _settle(hands, decision, load)
     return decision
 
 
@@ -204,10 +210,14 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     except Refused as error:
         return _barred(decision, load, f"the forge refused the push: {error}")
     match outcome:
-        case PushOutcome.LANDED | PushOutcome.UNCLEAR:
-            return _read_back(hands, decision, load)
+        case PushOutcome.LANDED:
+            return _landed(hands, decision, load)
+        case PushOutcome.UNCLEAR:
+            return _settle(hands, decision, load)
         case PushOutcome.TRUNK_MOVED:
             return _did_not_land(hands, decision, load)
+        case PushOutcome.FENCED:
+            raise Stale("somebody else settled this landing meanwhile")
         case PushOutcome.HEAD_REFUSED:
             return _without_the_moved(hands, decision, load)
 
@@ -281,26 +291,21 @@ def _push_of(snapshot: Snapshot, load: _Load, branch: Callable[[Snapshot, Candid
     )
 
 
-def _read_back(hands: Hands, decision: Decision, load: _Load) -> Decision:
-    """Conclude from the remote alone whether the landing happened."""
-    lane = decision.snapshot.lane
-    tip = hands.git.remote_heads(lane.trunk, load.candidates[-1].pr).trunk
-    if tip == load.merged:
-        return _landed(hands, decision, load)
-    if tip is not None and tip != load.base:
-        fetched = hands.git.fetch(lane.trunk, []).trunk
-        if fetched is not None and hands.git.is_ancestor(load.merged, fetched):
-            decision = _landed(hands, decision, load)
-            decision = tip_moved(decision, fetched, "somebody pushed right after a landing")
-            return with_rules(hands.parts, hands.git, decision, fetched)
+def _settle(hands: Hands, decision: Decision, load: _Load) -> Decision:
+    """Conclude from the remote alone whether the landing happened, and let it happen no later.
+
+    Reading is not enough: a replica answers from the past, and whoever began this landing may have
+    been paused before its push.
+    """
+    found = hands.git.fence(load.merged, load.generation)
+    if found is None:
         return _did_not_land(hands, decision, load)
-    if tip == load.base:
-        return _did_not_land(hands, decision, load)
-    if hands.parts.clock.now() - load.since > SETTLE_WAIT_S:
-        text = f"nobody can say whether {short(load.merged)} landed: the trunk cannot be read"
-        halt = Halt(text, decision.snapshot.now, "mergebot", "somebody resumes after looking at it")
-        return decision.lane(halt=halt).tell("halted", text)
-    return decision.lane(waiting="the outcome of a landing is being read back")
+    if found.digest != load.receipt.digest:
+        text = "the trunk holds another landing of the same commit: the queue is rebuilt"
+        return decision.lane(recovering=True).tell("recovering", text)
+    decision = _landed(hands, decision, load)
+    tip = hands.git.fetch(decision.snapshot.lane.trunk, []).trunk
+    return observe(hands.parts, hands.git, decision, tip) if tip else decision
 
 
 def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
@@ -313,10 +318,7 @@ def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
         raise Unavailable("a landing push did not go through", DISAGREE_WAIT_S)
     waiting = [(each, Queued()) for each in load.candidates]
     back = decision.move_all(waiting, "the trunk moved before the push: gated anew")
-    if tip is None or tip == back.snapshot.tip:
-        return back
-    moved = tip_moved(back, tip, "somebody pushed to the trunk")
-    return with_rules(hands.parts, hands.git, moved, tip)
+    return observe(hands.parts, hands.git, back, tip) if tip else back
 
 
 def _landed(hands: Hands, decision: Decision, load: _Load) -> Decision:

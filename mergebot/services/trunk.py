@@ -7,7 +7,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.health import tip_moved
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import Halt, Red, Rules
-from mergebot.domain.limits import CONFIG_BYTES_MAX
+from mergebot.domain.limits import CONFIG_BYTES_MAX, REWIND_SURE_S
 from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 from mergebot.ports.git import Git
@@ -35,12 +35,26 @@ def observe(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
     """Account for the trunk's tip as the remote shows it now; the tip is in the mirror."""
     snapshot = decision.snapshot
     known = snapshot.tip
-    if tip == known or any(isinstance(each.state, Landing) for each in snapshot.candidates):
+    if any(isinstance(each.state, Landing) for each in snapshot.candidates):
         return decision
+    if tip == known:
+        return decision.lane(behind_since=0.0) if snapshot.state.behind_since else decision
+    if known is not None and _may_be_older(git, known, tip):
+        now, since = snapshot.now, snapshot.state.behind_since
+        if not since:
+            text = f"the forge shows {snapshot.lane.trunk} as it was before {short(known)}"
+            return decision.lane(behind_since=now).tell("trunk", f"{text}; it is looked at again")
+        if now - since < REWIND_SURE_S:
+            return decision
     if known is not None and lost_landings(parts, git, snapshot.lane, (known, tip)):
         text = "the trunk holds landings that the record does not know: the queue is rebuilt"
         return decision.lane(recovering=True).tell("recovering", text)
     return take_tip(parts, git, decision, tip)
+
+
+def _may_be_older(git: Git, known: Sha, tip: Sha) -> bool:
+    """Tell whether `tip` may be what a replica that lags still shows, rather than a rewound trunk."""
+    return not git.has(known) or git.is_ancestor(tip, known)
 
 
 def lost_landings(parts: Parts, git: Git, lane: Lane, between: tuple[Sha, Sha]) -> bool:
@@ -62,6 +76,7 @@ def lost_landings(parts: Parts, git: Git, lane: Lane, between: tuple[Sha, Sha]) 
 def take_tip(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
     """Account for a tip that is not the known one, and take its rules into force."""
     known = decision.snapshot.tip
+    decision = decision.lane(behind_since=0.0)
     if known is None:
         decision = tip_moved(decision, tip, "first look at the trunk")
     elif git.has(known) and git.is_ancestor(known, tip):

@@ -8,7 +8,7 @@ from mergebot.adapters.git import export, mirror, reading, replay
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.notes import read_receipts
 from mergebot.adapters.git.objects import changes
-from mergebot.adapters.git.push import drop_candidate, keep_candidate, push_landing
+from mergebot.adapters.git.push import drop_candidate, fence, keep_candidate, push_landing
 from mergebot.adapters.git.refs import branch_ref, pull_ref
 from mergebot.adapters.git.remote import Remote
 from mergebot.domain.ids import Sha
@@ -109,6 +109,10 @@ class MirrorGit(Git):
     def push_landing(self, push: Push) -> PushOutcome:
         """Land: one atomic push with leases."""
         return push_landing(self.remote, push)
+
+    def fence(self, merged: Sha, generation: int) -> Receipt | None:
+        """Settle whether `merged` landed: no push of it up to `generation` lands from now on."""
+        return fence(self.remote, merged, generation)
 
     def keep_candidate(self, pull: int, merged: Sha) -> None:
         """Publish a merged commit at refs/mergebot/candidate/<pull>."""

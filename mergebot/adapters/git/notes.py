@@ -8,7 +8,7 @@ from time import time
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, locked
 from mergebot.adapters.git.messages import NAME
-from mergebot.adapters.git.objects import read_objects
+from mergebot.adapters.git.objects import batch, read_objects
 from mergebot.adapters.git.refs import MIRROR
 from mergebot.domain.ids import Sha, parse_sha
 from mergebot.domain.receipts import Receipt
@@ -19,7 +19,12 @@ _HEX_LENGTHS = (40, 64)
 
 def write_notes(git: GitDir, notes: Sequence[tuple[Sha, Receipt]], *, onto: Sha | None) -> Sha:
     """Store a notes commit on top of `onto` that adds each commit's receipt; return its id."""
-    message = f"Landed {notes[-1][0]}\n".encode()
+    text = b"".join(starmap(_note, notes))
+    return _commit(git, f"Landed {notes[-1][0]}\n", text, onto=onto)
+
+
+def _commit(git: GitDir, text: str, changes: bytes, *, onto: Sha | None) -> Sha:
+    message = text.encode()
     lines = [
         f"reset {_DRAFT}",
         f"commit {_DRAFT}",
@@ -29,15 +34,37 @@ def write_notes(git: GitDir, notes: Sequence[tuple[Sha, Receipt]], *, onto: Sha 
         *([f"from {onto}"] if onto else []),
         "",
     ]
-    stream = "\n".join(lines).encode() + b"".join(starmap(_note, notes)) + b"get-mark :1\ndone\n"
+    stream = "\n".join(lines).encode() + changes + b"get-mark :1\ndone\n"
     options = ("--quiet", "--force", "--done", "--date-format=raw")
     with locked(git, Area.DRAFT):
         return parse_sha(git.run("fast-import", *options, stdin=stream).text)
 
 
+def write_fence(git: GitDir, merged: Sha, generation: int, *, onto: Sha | None) -> Sha:
+    """Store a notes commit on top of `onto` that fences `merged`; return its id."""
+    fence = f"M 100644 inline {_fence(merged)}\ndata {len(str(generation))}\n{generation}\n"
+    return _commit(git, f"Fenced {merged}\n", fence.encode(), onto=onto)
+
+
+def read_fence(git: GitDir, merged: Sha, *, tip: Sha | None) -> int:
+    """Return the generation up to which `merged` may land no more, -1 where nothing says so."""
+    ((_, kind, text),) = batch(git, [f"{tip}:{_fence(merged)}"]) if tip else [("", "", b"")]
+    return int(text) if kind == "blob" and text.isdigit() else -1
+
+
+def _fence(merged: Sha) -> str:
+    """Return a path that no note has, since notes are named by digits alone."""
+    return f"fence/{merged}"
+
+
 def _note(merged: Sha, receipt: Receipt) -> bytes:
     text = f"{receipt.text}\n".encode()
     return f"N inline {merged}\ndata {len(text)}\n".encode() + text + b"\n"
+
+
+def read_receipt(git: GitDir, merged: Sha, *, tip: Sha | None) -> Receipt | None:
+    """Return the receipt of one commit, None where the notes have none."""
+    return read_receipts(git, tip).get(merged) if tip else None
 
 
 def read_receipts(git: GitDir, tip: Sha) -> Mapping[Sha, Receipt]:

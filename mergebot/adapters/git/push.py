@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, if_free
 from mergebot.adapters.git.mirror import fetch_notes, known_notes
-from mergebot.adapters.git.notes import write_notes
+from mergebot.adapters.git.notes import read_fence, read_receipt, write_fence, write_notes
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
 from mergebot.adapters.git.reading import is_ancestor
@@ -24,6 +24,7 @@ from mergebot.adapters.git.refs import (
 )
 from mergebot.adapters.git.remote import PUSH, Remote, failure
 from mergebot.domain.ids import Sha
+from mergebot.domain.receipts import Receipt
 from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Push, PushOutcome
 
@@ -73,9 +74,34 @@ def push_landing(remote: Remote, push: Push) -> PushOutcome:
     return PushOutcome.UNCLEAR
 
 
+def fence(remote: Remote, merged: Sha, generation: int) -> Receipt | None:
+    """Settle whether `merged` landed, by moving the ref that every landing has to move.
+
+    Raises Unavailable until the remote has answered clearly, and Refused when it says no.
+    """
+    for _ in range(_NOTES_TRIES):
+        notes = fetch_notes(remote)
+        landed = read_receipt(remote.git, merged, tip=notes)
+        if landed is not None and landed.generation >= generation:
+            return landed
+        if read_fence(remote.git, merged, tip=notes) >= generation:
+            return None
+        written = write_fence(remote.git, merged, generation, onto=notes)
+        answer = _push(remote, [_Move(NOTES, notes or "", written)])
+        result = parse(answer).get(NOTES, UNKNOWN)
+        if result.fate is Fate.DONE and not answer.code:
+            _remember(remote.git, {MIRROR_NOTES: written})
+            return None
+        if result.fate is not Fate.STALE:
+            raise _failure(answer, NOTES)
+    raise Unavailable("the notes of the landings kept moving")
+
+
 def _attempt(
     remote: Remote, push: Push, moves: Sequence[_Move], *, notes: Sha | None
 ) -> PushOutcome:
+    if read_fence(remote.git, push.merged, tip=notes) >= push.receipt.generation:
+        return PushOutcome.FENCED
     receipts = [(each.merged, each.receipt) for each in push.all]
     written = write_notes(remote.git, receipts, onto=notes)
     answer = _push(remote, [*moves, _Move(NOTES, notes or "", written)])

@@ -122,6 +122,8 @@ class MemoryGit(Git):
             raise Refused(f"{push.merged} does not contain {push.base}, so it cannot land on it")
         trunk = f"refs/heads/{push.trunk}"
         heads = self.remote.now.heads
+        if self.remote.now.fences.get(push.merged, -1) >= push.receipt.generation:
+            return PushOutcome.FENCED
         if heads.get(trunk) != push.base:
             return PushOutcome.TRUNK_MOVED
         if trunk in self.remote.protected:
@@ -137,6 +139,14 @@ class MemoryGit(Git):
         notes = {each.merged: each.receipt.text for each in push.all}
         self.remote.move(self.me, refs, notes)
         return PushOutcome.LANDED
+
+    def fence(self, merged: Sha, generation: int) -> Receipt | None:
+        """Settle whether `merged` landed: no push of it up to `generation` lands from now on."""
+        text = self.remote.now.notes.get(merged)
+        if text is not None and Receipt(text).generation >= generation:
+            return Receipt(text)
+        self.remote.fence(merged, generation)
+        return None
 
     def keep_candidate(self, pull: int, merged: Sha) -> None:
         """Publish a merged commit at refs/mergebot/candidate/<pull>."""

@@ -29,11 +29,12 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Every ref and every receipt as of one moment."""
+    """Every ref, every receipt and every fence as of one moment."""
 
     at: float
     heads: Mapping[str, Sha]
     notes: Mapping[Sha, str]
+    fences: Mapping[Sha, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -92,12 +93,18 @@ class Remote:
             if sha is None:
                 heads.pop(ref, None)
         at = self.clock.now()
-        self.history.append(Refs(at, heads, {**before.notes, **notes}))
+        self.history.append(Refs(at, heads, {**before.notes, **notes}, before.fences))
         moved = [RefMove(ref, before.heads.get(ref), sha) for ref, sha in refs.items()]
         event = Moved(at, by, tuple(each for each in moved if each.old != each.new))
         self.moves.append(event)
         for tell in self.told:
             tell(event)
+
+    def fence(self, merged: Sha, generation: int) -> None:
+        """Note on the remote that no push of `merged` up to `generation` may land any more."""
+        now = self.now
+        fences = {**now.fences, merged: generation}
+        self.history.append(Refs(self.clock.now(), now.heads, now.notes, fences))
 
     def push(self, by: Actor, branch: str, sha: Sha) -> None:
         """Move a branch, wherever it was."""

@@ -1,0 +1,72 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mergebot.adapters.git.mirrors import MirrorGit
+from mergebot.domain.receipts import Receipt
+from mergebot.ports.errors import Missing
+from mergebot.ports.git import Push, PushOutcome
+from tests.contract.git.scenes import landable, landing, mirror_of, proposed
+from tests.support.gitrepo import Repo
+
+
+def ready(remote: Repo, git: MirrorGit, generation: int) -> Push:
+    head = proposed(remote, {"n": "1\n"})
+    remote.commit("Meanwhile", {"o": "o\n"})
+    return under(landing(landable(git), head), generation)
+
+
+def under(push: Push, generation: int) -> Push:
+    return replace(push, receipt=Receipt(f'{{"generation":{generation}}}'))
+
+
+def test_a_fenced_landing_does_not_happen_any_more(remote: Repo, git: MirrorGit) -> None:
+    push = ready(remote, git, 4)
+    before = remote.sha("main")
+    assert git.fence(push.merged, 4) is None
+    assert git.push_landing(push) is PushOutcome.FENCED
+    assert remote.sha("main") == before
+
+
+def test_a_fence_of_another_host_holds_too(remote: Repo, git: MirrorGit, tmp_path: Path) -> None:
+    push = ready(remote, git, 4)
+    assert mirror_of(remote.url, tmp_path / "elsewhere").fence(push.merged, 4) is None
+    assert git.push_landing(push) is PushOutcome.FENCED
+
+
+def test_a_later_generation_lands_over_the_fence(remote: Repo, git: MirrorGit) -> None:
+    push = ready(remote, git, 4)
+    git.fence(push.merged, 4)
+    assert git.push_landing(under(push, 5)) is PushOutcome.LANDED
+    assert dict(git.receipts()) == {push.merged: under(push, 5).receipt}
+
+
+def test_a_landing_that_happened_is_told_by_its_receipt(
+    remote: Repo, git: MirrorGit, tmp_path: Path
+) -> None:
+    push = ready(remote, git, 4)
+    assert git.push_landing(push) is PushOutcome.LANDED
+    assert mirror_of(remote.url, tmp_path / "elsewhere").fence(push.merged, 4) == push.receipt
+    assert git.fence(push.merged, 4) == push.receipt
+
+
+def test_a_receipt_of_an_earlier_generation_does_not_count(remote: Repo, git: MirrorGit) -> None:
+    push = ready(remote, git, 4)
+    git.push_landing(push)
+    assert git.fence(push.merged, 5) is None
+
+
+def test_fencing_twice_moves_nothing(remote: Repo, git: MirrorGit) -> None:
+    push = ready(remote, git, 4)
+    git.fence(push.merged, 4)
+    before = remote.git("for-each-ref")
+    assert git.fence(push.merged, 4) is None
+    assert remote.git("for-each-ref") == before
+
+
+def test_a_remote_that_is_gone_settles_nothing(remote: Repo, git: MirrorGit) -> None:
+    push = ready(remote, git, 4)
+    remote.path.rename(remote.path.with_name("gone"))
+    with pytest.raises(Missing):
+        git.fence(push.merged, 4)

@@ -37,9 +37,10 @@ MISSED_ROUNDS = 4
 def up(*, as_json: bool) -> None:
     """Run web, workers and reconciler; with a Redis of their own unless MERGEBOT_REDIS_URL."""
     from mergebot.cli.watching import Watch  # noqa: PLC0415  # slow to import
-    from mergebot.wiring.redis import check_redis, embedded  # noqa: PLC0415  # slow to import
 
     settings = load(Need.FORGE | Need.WEBHOOKS)
+    from mergebot.wiring.redis import check_redis, embedded  # noqa: PLC0415  # slow to import
+
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     with nullcontext() if settings.redis_url else embedded(settings.home) as server:
         check_redis(settings)
@@ -62,9 +63,10 @@ def up(*, as_json: bool) -> None:
 @click.command()
 def web() -> None:
     """Run the pages, the API and the receiver of webhooks."""
+    settings = load(Need.FORGE | Need.WEBHOOKS | Need.REDIS)
     from mergebot.cli.serving import serve  # noqa: PLC0415  # slow to import
 
-    serve(load(Need.FORGE | Need.WEBHOOKS | Need.REDIS))
+    serve(settings)
 
 
 @click.command()
@@ -87,9 +89,10 @@ def worker(slots: int | None, pool: str | None) -> int:
 @click.command()
 def reconciler() -> None:
     """Compare queue, forge and git, again and again, and repair what differs."""
+    settings = load(Need.FORGE | Need.REDIS)
     from mergebot.worker.reconciler import run_reconciler  # noqa: PLC0415  # slow to import
 
-    run_reconciler(load(Need.FORGE | Need.REDIS))
+    run_reconciler(settings)
 
 
 def _signs(settings: Settings) -> "list[Sign]":

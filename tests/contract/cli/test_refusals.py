@@ -1,0 +1,115 @@
+"""Wrong use, missing settings and silence on the other side: one sentence each, and an exit code."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from redis import Redis
+
+from mergebot.cli import main
+from mergebot.cli.main import Commands
+from tests.support.product import free_port, run
+from tests.support.valkey import valkey_server
+
+
+def test_help_names_every_command_without_importing_any() -> None:
+    shown = run("--help")
+    assert shown.code == 0
+    for name in ("demo", "up", "web", "worker", "reconciler", "forge", "status", "show", "enqueue"):
+        assert f"  {name} " in shown.out
+    assert shown.err == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "demo", "up", "web", "worker", "reconciler", "status", "show", "enqueue", "cancel",
+        "retry", "halt", "resume", "config check", "scope check", "forge serve", "forge import",
+    ],
+)  # fmt: skip
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([*command.split(), "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: mergebot {command} ")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["nonsense"], ["show"], ["show", "x"], ["show", "0"], ["retry", "1"], ["status", "--repo=x"]],
+)
+def test_wrong_use_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Error: " in said.err
+
+
+def test_a_fault_of_ours_is_one_sentence_and_a_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(Commands, "get_command", lambda *_: 1 / 0)
+    assert main.run(["status"]) == 1
+    said = capsys.readouterr().err
+    (file,) = tmp_path.iterdir()
+    assert said.count("\n") == 1
+    assert str(file) in said
+    assert "ZeroDivisionError" in file.read_text()
+
+
+@pytest.mark.parametrize("part", ["up", "web", "worker", "reconciler"])
+def test_a_part_without_settings_refuses_to_start_and_lists_all_of_them(
+    part: str, tmp_path: Path
+) -> None:
+    refused = run(part, settings={"MERGEBOT_HOME": str(tmp_path), "MERGEBOT_PORT": "no"})
+    assert (refused.code, refused.out) == (1, "")
+    for name in ("MERGEBOT_PORT is 'no'", "MERGEBOT_GITHUB_TOKEN", "MERGEBOT_REPOS"):
+        assert name in refused.err
+    assert "Traceback" not in refused.err
+
+
+@pytest.mark.parametrize("words", [["status"], ["halt", "why"], ["enqueue", "1"]])
+def test_without_a_running_bot_commands_say_where_they_looked(words: list[str]) -> None:
+    port = str(free_port())
+    settings = {"MERGEBOT_PORT": port, "MERGEBOT_ADMIN_TOKEN": "t", "MERGEBOT_REPOS": "o/r"}
+    refused = run(*words, settings=settings)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        f"No mergebot answers at http://127.0.0.1:{port}; start `mergebot up`, or set"
+        " MERGEBOT_PUBLIC_URL.\n"
+    )
+
+
+def test_to_steer_takes_a_token(tmp_path: Path) -> None:
+    refused = run("halt", "why", "--repo=o/r", settings={"MERGEBOT_HOME": str(tmp_path)})
+    assert refused.code == 1
+    assert "MERGEBOT_ADMIN_TOKEN" in refused.err
+
+
+def test_an_evicting_redis_is_refused_with_what_to_change(tmp_path: Path) -> None:
+    settings = {
+        "MERGEBOT_HOME": str(tmp_path),
+        "MERGEBOT_GITHUB_TOKEN": "t",
+        "MERGEBOT_REPOS": "o/r",
+        "MERGEBOT_WEBHOOK_SECRET": "s",
+    }
+    with valkey_server() as url:
+        redis = Redis.from_url(url)
+        redis.config_set("maxmemory-policy", "allkeys-lru")
+        redis.close()
+        refused = run("up", settings={**settings, "MERGEBOT_REDIS_URL": url})
+    assert (refused.code, refused.out) == (1, "")
+    assert "allkeys-lru; set it to noeviction" in refused.err
+    assert refused.err.count("\n") == 1
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert run("--version").out == "mergebot 0.1.0\n"
+
+
+def test_python_m_mergebot_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mergebot", "--version"], capture_output=True, check=True, text=True
+    )
+    assert done.stdout == "mergebot 0.1.0\n"

@@ -1,0 +1,133 @@
+"""What people propose: each kind of change is a branch with its own way to fare in the queue."""
+
+from dataclasses import dataclass
+from random import Random
+
+from mergebot.adapters.memory.hosting import Draft
+from mergebot.adapters.memory.objects import Tree
+from mergebot.adapters.memory.remote import Remote
+from mergebot.domain.ids import Sha
+
+RULES = """\
+[queue]
+method = "{method}"
+window = {window}
+require_approvals = {approvals}
+
+[claims]
+required = {required}
+
+[budget]
+failures = 2
+
+[[gate.steps]]
+name = "test"
+run = "make test"
+"""
+
+KINDS = (
+    *("plain",) * 6,
+    *("edit",) * 2,
+    *("bad",) * 2,
+    *("left", "right") * 2,
+    *("slow", "stray", "broken_claim", "claimed", "protected", "rules", "broken_rules"),
+    *("evil_merge", "nothing", "twin", "forbidden", "fork", "two_commits"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A branch ready to be proposed, and what its pull request says."""
+
+    kind: str
+    head: Sha
+    draft: Draft
+
+
+def rules(rng: Random) -> str:
+    """Return a `.mergebot.toml`."""
+    return RULES.format(
+        method=rng.choice(("rebase", "rebase", "squash", "merge")),
+        window=rng.choice(('"auto"', "1", "2", "3")),
+        approvals=rng.choice((0, 0, 0, 0, 1)),
+        required=rng.choice(("false", "false", "false", "false", "true")),
+    )
+
+
+def claim(*patterns: str) -> str:
+    """Return a claim block over `patterns`."""
+    listed = ", ".join(f'"{pattern}"' for pattern in patterns)
+    return f"```mergebot\ntask = \"T-1\"\nclaims = [{listed}]\n```\n"
+
+
+def make(rng: Random, remote: Remote, kind: str, name: str) -> Change:
+    """Return a change of `kind` on the trunk's present tip; `name` tells it from all others."""
+    tip = Sha(str(remote.head("main")))
+    tree = dict(remote.objects.commit(tip).tree)
+    edits, body = _edits(rng, kind, name, tree)
+    if kind == "two_commits":
+        tip = remote.commit({**tree, f"first-{name}": name}, f"First of {name}", tip)
+        edits = {**edits, f"first-{name}": name}
+    head = remote.commit(_edited(tree, edits), f"Change {name}", tip)
+    if kind == "evil_merge":
+        side = remote.commit({**tree, f"side-{name}": name}, f"Side of {name}", tip)
+        evil = {**remote.objects.commit(head).tree, f"side-{name}": name, f"evil-{name}": name}
+        head = remote.commit(evil, f"Merge of {name}", head, side)
+    repo = "else/repo" if kind == "fork" else ""
+    return Change(kind, head, Draft(f"Change {name}", f"branch-{name}", body=body, head_repo=repo))
+
+
+def repair(remote: Remote, name: str) -> Change:
+    """Return a change that makes any trunk green."""
+    tip = Sha(str(remote.head("main")))
+    head = remote.commit(_mended(remote.objects.commit(tip).tree, name), f"Repair {name}", tip)
+    body = claim("**", ".mergebot.toml")
+    return Change("repair", head, Draft(f"Repair {name}", f"branch-{name}", body=body))
+
+
+def mended(remote: Remote, tip: Sha, name: str) -> Sha:
+    """Return a commit on `tip` that has nothing red in it."""
+    return remote.commit(_mended(remote.objects.commit(tip).tree, name), f"Mend {name}", tip)
+
+
+def _mended(tree: Tree, name: str) -> Tree:
+    kept = {path: text for path, text in tree.items() if not path.startswith(("bad", "slow"))}
+    kept.pop("right", None)
+    return {**kept, f"repair-{name}": name}
+
+
+def _edits(rng: Random, kind: str, name: str, tree: Tree) -> tuple[dict[str, str | None], str]:
+    own = f"file-{name}"
+    match kind:
+        case "edit":
+            return {"app": name}, claim("app")
+        case "bad" | "slow":
+            return {f"{kind}-{name}": name}, claim("**")
+        case "left" | "right":
+            return {kind: "here"}, claim(kind)
+        case "stray":
+            return {own: name, "elsewhere": name}, claim(own)
+        case "broken_claim":
+            return {own: name}, "```mergebot\nclaims = 7\n```\n"
+        case "protected":
+            return {".github/workflow": name}, claim(own, ".github/**")
+        case "rules":
+            return {".mergebot.toml": rules(rng)}, claim(".mergebot.toml")
+        case "broken_rules":
+            broken = tree[".mergebot.toml"] + f"\n[wrong-{name}]\n"
+            return {".mergebot.toml": broken}, claim(".mergebot.toml")
+        case "nothing":
+            return {}, claim("**")
+        case "twin":
+            return {"twin": "the same"}, claim("twin")
+        case "forbidden":
+            return {f"-{name}": name}, claim("**")
+        case "claimed":
+            return {own: name}, claim(own)
+        case _:
+            return {own: name}, rng.choice(("", claim("**")))
+
+
+def _edited(tree: Tree, edits: dict[str, str | None]) -> Tree:
+    merged = {**tree, **edits}
+    return {path: content for path, content in merged.items() if content is not None}

@@ -1,0 +1,74 @@
+"""Liveness: when everything has come to rest, and whether it rests as it should."""
+
+from mergebot.adapters.memory.hosting import Hosting
+from mergebot.adapters.memory.inbox import MemoryInbox
+from mergebot.adapters.memory.store import MemoryStore
+from mergebot.domain.candidate import Candidate, Parked
+from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.lane import Green
+from mergebot.domain.pulls import PullRequest
+from mergebot.domain.reasons import Reason
+from mergebot.domain.status import read_hidden_line, reason_of, state_name
+from tests.simulation import truth
+from tests.simulation.office import Office
+from tests.simulation.people import FIX, QUEUE
+
+MAY_WAIT = frozenset({Reason.HELD, Reason.NOT_READY})
+
+
+def unfinished(store: MemoryStore, inbox: MemoryInbox, office: Office, lane: Lane) -> list[str]:
+    """Return what still has to happen, as far as the record knows."""
+    snapshot = store.read(lane)
+    waits = [
+        f"#{each.pr} is {each.state}"
+        for each in snapshot.candidates
+        if not (isinstance(each.state, Parked) and each.state.reason in MAY_WAIT)
+    ]
+    if inbox.depth():
+        waits.append("deliveries wait")
+    if office.tasks:
+        waits.append(f"rings wait: {list(office.tasks)}")
+    if store.due_effects(lane, float("inf"), limit=1):
+        waits.append(f"effects wait: {store.due_effects(lane, float('inf'), limit=9)}")
+    if not isinstance(snapshot.state.health, Green):
+        waits.append(f"the trunk is {snapshot.state.health}")
+    if snapshot.state.halt or snapshot.state.waiting:
+        waits.append(f"the lane waits: {snapshot.state.halt or snapshot.state.waiting}")
+    return waits
+
+
+def ends_badly(hosting: Hosting, store: MemoryStore, lane: Lane, bot: Actor) -> list[str]:
+    """Return what is not as it should be, once everything rests."""
+    faults = []
+    snapshot = store.read(lane)
+    tip = hosting.remote.head(lane.trunk)
+    if tip != snapshot.tip:
+        faults.append(f"I08 the trunk is known: {snapshot.tip} is not {tip}")
+    if tip and not truth.green(hosting.remote.objects.commit(tip).tree):
+        faults.append(f"I10 the trunk is green: {tip}")
+    for pull in hosting.pulls.values():
+        faults += _pull(pull, snapshot.candidate(pull.number), store.latest(lane, pull.number))
+        latest = store.latest(lane, pull.number)
+        if latest is not None:
+            faults += _comment(hosting, pull, latest, bot)
+    return faults
+
+
+def _pull(pull: PullRequest, candidate: Candidate | None, latest: Candidate | None) -> list[str]:
+    labelled = QUEUE in pull.labels or FIX in pull.labels
+    if candidate is None and labelled and not pull.closed:
+        return [f"I08 a label is a candidate: #{pull.number}, last {latest and latest.state}"]
+    if candidate is not None and not labelled:
+        return [f"I08 a candidate has its label: #{pull.number} is {candidate.state}"]
+    return []
+
+
+def _comment(hosting: Hosting, pull: PullRequest, latest: Candidate, bot: Actor) -> list[str]:
+    mine = [each for each in hosting.comments.values() if each.pr == pull.number]
+    documents = [read_hidden_line(each.body) for each in mine if each.author == bot]
+    said = [each for each in documents if each is not None]
+    want = (state_name(latest.state), latest.attempt, reason_of(latest.state))
+    if not said:
+        return [f"I08 its author is told: #{pull.number} {want}"]
+    found = [(each["state"], each["attempt"], each["reason"]) for each in said]
+    return [] if want in found else [f"I08 its author is told: #{pull.number} {want}, not {found}"]

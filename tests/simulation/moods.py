@@ -1,0 +1,68 @@
+"""Moods: which faults a seed meets, and how often.
+
+Each seed leaves most kinds out, so that rare ones are also seen alone, and some have none at all.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from tests.simulation.stage import Plan
+
+RATES = {
+    "error_before": 0.012,
+    "error_after": 0.012,
+    "stale_read": 0.08,
+    "webhook_dropped": 0.3,
+    "webhook_doubled": 0.2,
+    "webhook_delayed": 0.3,
+    "ring_dropped": 0.15,
+    "ring_doubled": 0.15,
+    "ring_delayed": 0.2,
+    "crash": 0.03,
+    "pause_short": 0.15,
+    "pause_lease": 0.05,
+    "pause_hour": 0.012,
+    "gate_lost": 0.12,
+    "gate_paused": 0.08,
+    "gate_flaky": 0.1,
+    "writes_lost": 1.0,
+}
+"""Chance of each kind where it is at work: per call, delivery, ring, job, gate run or seed."""
+
+PAUSES_S = {"pause_short": (0.05, 6.0), "pause_lease": (61.0, 200.0), "pause_hour": (3600.0, 3700.0)}
+
+
+@dataclass(slots=True)
+class Mood:
+    """The chances that are at work; `calm` ends all of them."""
+
+    rng: Random
+    rates: dict[str, float] = field(default_factory=dict)
+    calm: bool = False
+
+    def __post_init__(self) -> None:
+        if self.rng.random() < 0.05:  # noqa: PLR2004 - one seed in twenty meets no fault
+            return
+        share = self.rng.choice((0.2, 0.4, 0.7))
+        for kind, rate in RATES.items():
+            if self.rng.random() < share:
+                self.rates[kind] = rate * self.rng.choice((0.5, 1.0, 2.0))
+
+    def strikes(self, kind: str) -> bool:
+        """Tell whether a fault of this kind happens now."""
+        rate = self.rates.get(kind)
+        return rate is not None and not self.calm and self.rng.random() < rate
+
+    def plan(self) -> Plan:
+        """Return what befalls the next job."""
+        plan = Plan()
+        if self.calm or not self.rates:
+            return plan
+        if self.strikes("crash"):
+            plan.dies_at = self.rng.randrange(1, 60)
+        at = 0
+        for kind, (low, high) in PAUSES_S.items():
+            if self.strikes(kind):
+                at += self.rng.randrange(1, 40)
+                plan.pauses.append((at, self.rng.uniform(low, high), kind))
+        return plan

@@ -1,0 +1,271 @@
+"""One town: a forge, a queue and its workers, people, and everything that goes wrong, from a seed.
+
+The services, the planner and the memory store are the production ones; what is made up is the
+world around them.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+from typing import cast
+
+import structlog
+
+from mergebot.adapters.memory.bell import MemoryBell
+from mergebot.adapters.memory.clock import CountingTokens
+from mergebot.adapters.memory.forge import MemoryForge
+from mergebot.adapters.memory.git import MemoryMirrors
+from mergebot.adapters.memory.hosting import Hosting
+from mergebot.adapters.memory.inbox import MemoryInbox
+from mergebot.adapters.memory.leases import MemoryLeases
+from mergebot.adapters.memory.ledger import MemoryLedger
+from mergebot.adapters.memory.letters import PlainLetters
+from mergebot.adapters.memory.logs import MemoryLogs
+from mergebot.adapters.memory.news import news_body, read_news
+from mergebot.adapters.memory.remote import Remote
+from mergebot.adapters.memory.runs import MemoryRuns
+from mergebot.adapters.memory.store import MemoryStore
+from mergebot.adapters.policy_toml import TomlRules
+from mergebot.domain.gate import GateResult
+from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.lane import Red, Snapshot
+from mergebot.domain.news import News
+from mergebot.domain.policy import Policy, PolicyFaults
+from mergebot.domain.pulls import Repository
+from mergebot.ports.inbox import Inbox
+from mergebot.ports.leases import Leases
+from mergebot.ports.ledger import Ledgers
+from mergebot.ports.runs import Runs
+from mergebot.ports.store import Commit, Store
+from mergebot.services import repositories
+from mergebot.services.parts import Parts
+from tests.simulation.changes import rules
+from tests.simulation.checker import Checker
+from tests.simulation.ending import ends_badly, unfinished
+from tests.simulation.faulty import Faulty, faulty_forge, faulty_mirrors
+from tests.simulation.gates import Gated, GateWorker, Results
+from tests.simulation.moods import Mood
+from tests.simulation.office import Actor as Worker
+from tests.simulation.office import IDLE_RECONCILE_S, Office
+from tests.simulation.people import RIGHTS, People
+from tests.simulation.stage import START, Stage
+
+REPO = Repository(7, "o/r", "main", "https://forge.test/o/r.git", private=False, archived=False)
+LANE = Lane(REPO.id, REPO.full_name, "main")
+BOT = Actor(99, "mergebot")
+CALM_AT_S = 900.0
+CARE_S = 120.0
+PATIENCE_S = 6 * 3600.0
+"""How long after the last fault everything has to have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a seed ended: what broke, how often each thing happened, and the story."""
+
+    seed: int
+    broken: tuple[str, ...]
+    tally: Counter[str]
+    reached: Counter[str]
+    checks: Counter[str]
+    story: tuple[str, ...]
+
+
+class _Rules:
+    """The production reader of the rules; the same text is read once."""
+
+    def parse(self, text: bytes) -> Policy | PolicyFaults:
+        return _parsed(text)
+
+
+@cache
+def _parsed(text: bytes) -> Policy | PolicyFaults:
+    return TomlRules().parse(text)
+
+
+@dataclass(slots=True)
+class Town:
+    """Everything that one seed makes."""
+
+    seed: int
+    stage: Stage = field(init=False)
+    mood: Mood = field(init=False)
+    remote: Remote = field(init=False)
+    hosting: Hosting = field(init=False)
+    runs: MemoryRuns = field(init=False)
+    store: MemoryStore = field(init=False)
+    inbox: MemoryInbox = field(init=False)
+    leases: MemoryLeases = field(init=False)
+    ledger: MemoryLedger = field(init=False)
+    office: Office = field(init=False)
+    people: People = field(init=False)
+    checker: Checker = field(init=False)
+    results: Results = field(default_factory=Results)
+    deliveries: int = 0
+    restless_at: float = START
+
+    def __post_init__(self) -> None:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+        repositories._known.clear()
+        stage = self.stage = Stage(self.seed)
+        self.mood = Mood(Random(self.seed + 1))  # noqa: S311 - chance that can be repeated
+        self.remote = Remote(stage.clock)
+        self.hosting = Hosting(REPO, self.remote, self._tell, dict(RIGHTS))
+        self.runs = MemoryRuns()
+        self.store = MemoryStore(stage.clock, self.runs)
+        self.inbox = MemoryInbox(stage.clock)
+        self.leases = MemoryLeases(stage.clock)
+        self.ledger = MemoryLedger()
+        self.office = Office(stage, self.mood, REPO.full_name)
+        self.checker = Checker(stage, self.hosting, self.store, LANE, BOT, self.results)
+        self.people = People(stage, self.hosting, self._sick, self._halted)
+        self._found()
+        self._staff()
+
+    def _found(self) -> None:
+        tree = {".mergebot.toml": rules(self.stage.rng), "app": "0", "readme": "0"}
+        first = self.remote.commit(tree, "First")
+        self.remote.push(BOT, "other", first)
+        self.remote.push(BOT, "main", self.remote.commit({**tree, "app": "1"}, "Second", first))
+        self.remote.told.append(self.checker.moved)
+
+    def _staff(self) -> None:
+        hosts = [MemoryMirrors({REPO.id: self.remote}, BOT) for _ in range(2)]
+        names = ("hand-1", "hand-2", "hand-3", "reconciler", "nudger")
+        workers = [
+            Worker(name, self._parts(place, hosts[place % 2])) for place, name in enumerate(names)
+        ]
+        self.office.hands, self.office.timers = workers[:3], workers[3:]
+        for place in range(3):
+            parts = self._parts(10 + place, hosts[place % 2])
+            objects = self.remote.objects
+            self.office.gates.append(
+                GateWorker(f"gate-{place}", self.stage, self.mood, parts, objects, self.results)
+            )
+
+    def _parts(self, place: int, mirrors: MemoryMirrors) -> Parts:
+        stage, mood = self.stage, self.mood
+        store = Faulty(stage, mood, "store", self.store).seen_by(self._stored)
+        runs = Faulty(stage, mood, "runs", self.runs).seen_by(self._ran)
+        return Parts(
+            clock=stage.clock,
+            tokens=CountingTokens(f"{place:02x}f"),
+            forge=faulty_forge(stage, mood, MemoryForge(self.hosting, BOT)),
+            mirrors=faulty_mirrors(stage, mood, mirrors),
+            store=cast("Store", store),
+            runs=cast("Runs", runs),
+            logs=MemoryLogs(),
+            inbox=cast("Inbox", Faulty(stage, mood, "inbox", self.inbox)),
+            ledger=cast("Ledgers", Faulty(stage, mood, "ledger", self.ledger)),
+            leases=cast("Leases", Faulty(stage, mood, "leases", self.leases)),
+            doorbell=MemoryBell(self.office.ring),
+            letters=PlainLetters(),
+            rules=_Rules(),
+            read_news=read_news,
+            public_url="https://queue.test",
+        )
+
+    def _stored(self, name: str, args: tuple[object, ...], result: object) -> None:
+        if name == "commit" and isinstance(result, Snapshot) and isinstance(args[1], Commit):
+            self.office.idle = 0
+            self.checker.committed(result, args[1].candidates)
+
+    def _ran(self, name: str, args: tuple[object, ...], result: object) -> None:
+        if name == "finish" and result is True:
+            self.office.idle = 0
+            run = self.runs.get(LANE, str(args[1]))
+            if run is not None:
+                gated = Gated(self.stage.clock.now(), run.order.spec.digest, cast(GateResult, args[2]))
+                self.results.add(run.order, gated)
+
+    def _tell(self, news: News) -> None:
+        """Send a webhook, as unreliably as the network may."""
+        stage, mood = self.stage, self.mood
+        self.office.idle = 0
+        self.checker.news(news)
+        if mood.strikes("webhook_dropped"):
+            stage.tally["webhook_dropped"] += 1
+            return
+        self.deliveries += 1
+        guid, body = f"d-{self.deliveries}", news_body(news)
+        doubled = mood.strikes("webhook_doubled")
+        stage.tally["webhook_doubled"] += doubled
+        for copy in range(1 + doubled):
+            delay_s = mood.rng.uniform(0.05, 1.0)
+            if mood.strikes("webhook_delayed"):
+                stage.tally["webhook_delayed"] += 1
+                delay_s = mood.rng.uniform(2.0, 120.0)
+            again = f"{guid}-again" if copy and mood.rng.random() < 0.5 else guid
+            stage.later(delay_s, lambda again=again: self._delivered(again, body))
+
+    def _delivered(self, guid: str, body: bytes) -> None:
+        self.inbox.put(guid, "event", body)
+        self.office.hands[0].parts.doorbell.intake()
+
+    def _sick(self) -> bool:
+        return isinstance(self.store.read(LANE).state.health, Red)
+
+    def _halted(self) -> bool:
+        return self.store.read(LANE).state.halt is not None
+
+    def _announce(self) -> None:
+        self.runs.announce("host", 3, self.stage.clock.now())
+        self.stage.later(40.0, self._announce)
+
+    def _care(self) -> None:
+        self.people.care()
+        self.stage.later(CARE_S, self._care)
+
+    def _calm(self) -> None:
+        self.mood.calm = True
+        self.stage.tell("no more faults from here on")
+
+    def live(self) -> Ending:
+        """Let the seed's whole story happen."""
+        stage = self.stage
+        self._announce()
+        self.people.come()
+        self.office.open()
+        stage.later(CALM_AT_S, self._calm)
+        stage.later(CALM_AT_S * 0.7, self._care)
+        broken = self.checker.broken = stage.broken
+        while not broken and stage.step():
+            if self.mood.calm and self._rests():
+                self._end()
+                break
+            if stage.clock.now() - START > CALM_AT_S + PATIENCE_S:
+                broken.append("I08 everything ends: it did not")
+                broken.extend(self._why())
+                break
+        return self._ending()
+
+    def _rests(self) -> bool:
+        """Tell whether all has been at rest for longer than two rounds of the reconciler take."""
+        now = self.stage.clock.now()
+        if self.stage.aside or self._why():
+            self.restless_at = now
+        return now - self.restless_at > 2.5 * IDLE_RECONCILE_S
+
+    def _why(self) -> list[str]:
+        return unfinished(self.store, self.inbox, self.office, LANE)
+
+    def _end(self) -> None:
+        """Judge how it ended."""
+        self.checker.broken += ends_badly(self.hosting, self.store, LANE, BOT)
+
+    def _ending(self) -> Ending:
+        return Ending(
+            seed=self.seed,
+            broken=tuple(self.checker.broken),
+            tally=self.stage.tally,
+            reached=self.checker.reached,
+            checks=self.checker.checks,
+            story=tuple(self.stage.story),
+        )
+
+
+def live(seed: int) -> Ending:
+    """Return how a seed ends."""
+    return Town(seed).live()
+

@@ -89,6 +89,11 @@ def known_green(snapshot: Snapshot, commit: Sha) -> bool:
     return commit in snapshot.state.greens or (isinstance(health, Green) and health.tip == commit)
 
 
+def _known_red(snapshot: Snapshot, commit: Sha) -> bool:
+    health = snapshot.state.health
+    return isinstance(health, Red) and health.tip == commit
+
+
 def spend(candidate: Candidate, reason: Reason) -> Candidate:
     """Return the candidate with what `reason` costs taken from its PR's budget."""
     if consequence(reason).spends != "failure":
@@ -106,6 +111,9 @@ def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
             return decision if result is None or not members else _judge(decision, members, result)
         case Failing(merge, run, result) if known_green(snapshot, merge.base):
             return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.CANDIDATE))
+        case Failing(merge, run, result) if _known_red(snapshot, merge.base):
+            # Only a repair is gated there, and it has to make the trunk green by itself.
+            return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.TRUNK))
         case Blocked(base, reason, evidence) if base == snapshot.tip:
             spent = spend(candidate, reason)
             ended = Ejected(reason, evidence, snapshot.now)

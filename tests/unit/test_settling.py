@@ -165,3 +165,11 @@ def test_a_waiting_time_that_passed_queues_again() -> None:
 def test_a_run_that_is_gone_is_ordered_again() -> None:
     state = state_after(snapshot(candidate(1, Gating(merge(TIP, "m1"), "gone", NOW - 9))))
     assert isinstance(state, Parked)
+
+
+def test_a_repair_that_does_not_repair_is_ejected_while_the_trunk_is_still_red() -> None:
+    repair = candidate(1, Failing(merge(TIP, "m1"), "run1", FAIL), Kind.REPAIR)
+    state = state_after(snapshot(repair, health=RED, greens=()))
+    assert isinstance(state, Ejected)
+    assert isinstance(state.evidence, GateEvidence)
+    assert state.evidence.fault is Fault.TRUNK

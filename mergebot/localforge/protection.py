@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mergebot.localforge import checks, repositories
+from mergebot.localforge import checks, repositories, rulesets
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.git import ZERO, Update
 from mergebot.localforge.store import Row, Store
@@ -21,8 +21,11 @@ def of_branch(store: Store, repo_id: int, branch: str) -> Rules | None:
 
 
 def any_in(store: Store, repo_id: int) -> bool:
-    """Tell whether a repository has a protected branch."""
-    return store.one("SELECT 1 FROM protections WHERE repo_id = ?", repo_id) is not None
+    """Tell whether a repository has a protected branch, or a ruleset."""
+    return any(
+        store.one(f"SELECT 1 FROM {table} WHERE repo_id = ?", repo_id)  # noqa: S608 - our own words
+        for table in ("protections", "rulesets")
+    )
 
 
 def required_checks(rules: Rules | None) -> list[str]:
@@ -43,10 +46,15 @@ def _flag(rules: Rules, name: str) -> bool:
 
 
 def refusal(forge: Forge, repo: Row, user: Row, update: Update) -> str | None:
-    """Return why a protected branch does not accept an update, or None.
+    """Return why a branch's protection or its rulesets do not accept an update, or None.
 
     Objects of the update must already be readable in the repository or in the quarantine.
     """
+    protected = _protected(forge, repo, user, update)
+    return protected or rulesets.refusal(forge, repo, user, update)
+
+
+def _protected(forge: Forge, repo: Row, user: Row, update: Update) -> str | None:
     rules = of_branch(forge.store, repo["id"], update.ref.removeprefix(HEADS))
     if rules is None or not update.ref.startswith(HEADS):
         return None

@@ -202,6 +202,7 @@ def delete(forge: Forge, repo: Row) -> None:
             "DELETE FROM comments WHERE repo_id = ?",
             "DELETE FROM collaborators WHERE repo_id = ?",
             "DELETE FROM protections WHERE repo_id = ?",
+            "DELETE FROM rulesets WHERE repo_id = ?",
             "DELETE FROM renames WHERE repo_id = ?",
             "DELETE FROM hooks WHERE repo_id = ?",
             "DELETE FROM repos WHERE id = ?",

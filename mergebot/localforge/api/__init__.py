@@ -19,6 +19,7 @@ ROOMS = (
     "refs",
     "repos",
     "reviews",
+    "rulesets",
     "statuses",
     "users",
 )

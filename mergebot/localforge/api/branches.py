@@ -125,9 +125,3 @@ def get(call: Call) -> Reply:
             "protection_url": f"{base}/protection",
         }
     )
-
-
-@endpoint("GET", "/repos/{owner}/{repo}/rules/branches/{branch:path}", "read")
-def rules_of(_: Call) -> Reply:
-    """List the rules that hold for a branch; protection is shown under its own address."""
-    return ok([])

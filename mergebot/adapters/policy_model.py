@@ -194,6 +194,8 @@ class Claims(Section):
 
     required: bool = _field(_SWITCH, default=False)
     protected: list[PatternText] = _field(_PATTERNS, default=[".github/**", ".mergebot.toml"])
+    pool: int = _field("a whole number from 0 to 100000", default=0, ge=0, le=100_000)
+    suspect_after: Duration = _field(_TIME, default=86400.0)
 
 
 class ContractRules(Section):
@@ -203,6 +205,8 @@ class ContractRules(Section):
     owners: list[Annotated[str, AfterValidator(_like("owner"))]] = _field(
         "a list of @person or @organisation/team", default=[]
     )
+    used_by: list[PatternText] = _field(_PATTERNS, default=[])
+    tests: list[str] = _field("a list of names of gate steps", default=[])
 
 
 class Budgets(Section):

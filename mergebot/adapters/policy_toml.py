@@ -137,6 +137,7 @@ def _contradictions(table: Table) -> Iterator[str]:
     yield from _repeated_labels(queue)
     yield from _repeated_variables(_texts(gate, "environment"))
     yield from _tangled_steps(gate.get("steps"))
+    yield from _unknown_tests(_table(table, "contracts"), gate.get("steps"))
     external = _table(gate, "external")
     checks = _texts(external, "checks")
     for name in _texts(external, "skippable"):
@@ -145,6 +146,16 @@ def _contradictions(table: Table) -> Iterator[str]:
     check = _table(table, "health").get("check")
     if check in {"external", "both"} and not checks:
         yield f'health.check is "{check}", but gate.external.checks is empty.'
+
+
+def _unknown_tests(contracts: Table, steps: object) -> Iterator[str]:
+    entries = steps if isinstance(steps, list) else []
+    known = [step.get("name") for step in entries if isinstance(step, dict)]
+    for contract in contracts:
+        for name in _texts(_table(contracts, contract), "tests"):
+            if name not in known:
+                place = f"contracts.{bare(contract)}.tests"
+                yield f"{place} names {shown(name)}, which is no step of the gate."
 
 
 def _repeated_labels(queue: Table) -> Iterator[str]:
@@ -215,9 +226,20 @@ def _values(rules: Rules) -> Policy:
         external=ExternalChecks(
             _unique(external.checks), _unique(external.skippable), external.timeout
         ),
-        claims=ClaimPolicy(rules.claims.required, _unique(rules.claims.protected)),
+        claims=ClaimPolicy(
+            required=rules.claims.required,
+            protected=_unique(rules.claims.protected),
+            pool=rules.claims.pool,
+            suspect_after_s=rules.claims.suspect_after,
+        ),
         contracts=tuple(
-            Contract(name, _unique(contract.paths), _unique(contract.owners))
+            Contract(
+                name=name,
+                paths=_unique(contract.paths),
+                owners=_unique(contract.owners),
+                used_by=_unique(contract.used_by),
+                tests=_unique(contract.tests),
+            )
             for name, contract in rules.contracts.items()
         ),
         budget=BudgetPolicy(rules.budget.failures, rules.budget.infra, rules.budget.runtime),

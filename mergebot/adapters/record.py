@@ -18,6 +18,18 @@ LANDINGS_MAX = 10_000
 STORY_MAX = 500
 """Entries of one PR's story: a hundred attempts, more than anybody reads."""
 
+LEDGER_ENDED_MAX = 10_000
+"""Ended claims listed per repository; each landing's receipt names its claim for ever."""
+
+NOTES_MAX = 10_000
+"""Lines of the ledger's story: who claimed, parked, reclaimed and released what."""
+
+DECISIONS_MAX = 2_000
+"""Recorded decisions about local work, and words on one pull request's contracts."""
+
+SAYINGS_KEEP_S = 180 * 24 * 3600
+"""How long words on contracts outlive the last one: half a year, in which every review ends."""
+
 ONCE_KEEP_S = 30 * 24 * 3600
 """How long a topic counts as told."""
 

@@ -40,19 +40,31 @@ class ExternalChecks:
 
 @dataclass(frozen=True, slots=True)
 class ClaimPolicy:
-    """Whether a claim is needed, and the paths that only a literal name and an admin open."""
+    """Whether a claim is needed, and the paths that only a literal name and an admin open.
+
+    At most `pool` claims live at once, as many as there are asked for where it is 0; one that was
+    silent for `suspect_after_s` is shown as suspect.
+    """
 
     required: bool = False
     protected: tuple[str, ...] = (".github/**", ".mergebot.toml")
+    pool: int = 0
+    suspect_after_s: float = 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """A named promise shared by several parts of the code."""
+    """A named promise shared by several parts of the code.
+
+    `used_by` are the files that rely on it; where none are named, any may. `tests` are the gate's
+    steps that show whether a change fits a revision that it was not written for.
+    """
 
     name: str
     paths: tuple[str, ...]
     owners: tuple[str, ...] = ()
+    used_by: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,11 @@ from mergebot.ports.forge import Forge
 from mergebot.ports.git import Mirrors
 from mergebot.ports.inbox import Inbox
 from mergebot.ports.leases import Leases
+from mergebot.ports.ledger import Ledgers
 from mergebot.ports.letters import Letters
 from mergebot.ports.rules import RulesReader
 from mergebot.ports.runs import Logs, Runs
+from mergebot.ports.signing import Notary
 from mergebot.ports.store import Store
 
 
@@ -29,8 +31,10 @@ class Parts:
     logs: Logs
     inbox: Inbox
     leases: Leases
+    ledger: Ledgers
     doorbell: Doorbell
     letters: Letters
+    notary: Notary
     rules: RulesReader
     read_news: Callable[[str, bytes], News]
     public_url: str

@@ -30,6 +30,7 @@ from mergebot.adapters.redis.connect import connect
 from mergebot.adapters.redis.events import RedisEvents
 from mergebot.adapters.redis.inbox import RedisInbox
 from mergebot.adapters.redis.leases import RedisLeases
+from mergebot.adapters.redis.ledger import RedisLedger
 from mergebot.adapters.redis.logs import RedisLogs
 from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.adapters.redis.store import RedisStore
@@ -141,6 +142,7 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         logs=RedisLogs(client),
         inbox=RedisInbox(client),
         leases=RedisLeases(client, clock),
+        ledger=RedisLedger(client),
         doorbell=bell,
         letters=MarkdownLetters(),
         rules=TomlRules(),

@@ -17,7 +17,7 @@ from typing import IO, Self
 from mergebot.adapters.processes import die_with_parent
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-EARLY_S = 5.0
+EARLY_S = 15.0
 """A child that ends this soon after its very first start has refused to start."""
 
 POLL_S = 0.05

@@ -33,8 +33,8 @@ CLAIM_PATTERNS_MAX = 200
 PATTERN_CHARS_MAX = 1024
 """Of one pattern: longer than the paths that people write, short enough to compare any two."""
 
-LANE_LEASE_S = 60.0
-"""How long a lane's holder may stay silent before another tick takes over."""
+LANE_LEASE_S = 15.0
+"""How long a holder may be silent before another takes over; a process that lives extends it."""
 
 BEAT_S = 2.0
 """How often a worker reports a run's progress."""

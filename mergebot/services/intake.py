@@ -6,7 +6,7 @@ from mergebot.domain.admission import Labelled
 from mergebot.domain.candidate import Ejected, merge_of
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
-from mergebot.domain.limits import STARTS_MAX
+from mergebot.domain.limits import LANE_LEASE_S, STARTS_MAX
 from mergebot.domain.news import (
     CheckNews,
     CommentMade,
@@ -32,12 +32,11 @@ log = structlog.get_logger()
 
 BATCH = 50
 INTAKE = "intake"
-LEASE_S = 60.0
 
 
 def drain(parts: Parts) -> None:
     """Handle every waiting delivery, oldest first; what cannot be handled now stays."""
-    while lease := parts.leases.acquire(INTAKE, ttl_s=LEASE_S, purpose="inbox"):
+    while lease := parts.leases.acquire(INTAKE, ttl_s=LANE_LEASE_S, purpose="inbox"):
         try:
             _drain(parts)
         finally:

@@ -13,7 +13,7 @@ from mergebot.domain.effects import (
     Tell,
 )
 from mergebot.domain.ids import Lane
-from mergebot.domain.limits import STARTS_KEEP_S, STARTS_MAX
+from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
@@ -24,7 +24,6 @@ from mergebot.services.repositories import git_of
 log = structlog.get_logger()
 
 BATCH = 50
-LEASE_S = 60.0
 WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
 TRIES_MAX = 50
 MARKER = "<!-- mergebot:"
@@ -35,7 +34,7 @@ WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1}
 def publish(parts: Parts, lane: Lane) -> None:
     """Write every effect that is due; one that fails waits and shows as lagging."""
     resource = f"publish:{lane.key}"
-    while lease := parts.leases.acquire(resource, ttl_s=LEASE_S, purpose="publish"):
+    while lease := parts.leases.acquire(resource, ttl_s=LANE_LEASE_S, purpose="publish"):
         try:
             _publish(parts, lane)
         finally:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from mergebot.domain.candidate import Gating, Parked
+from mergebot.domain.candidate import Gating, Landing, Parked
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Checking, Red, Snapshot, UnknownHealth
 from mergebot.domain.limits import IDLE_ALARM_S, RUN_SILENT_S, RUN_UNTAKEN_S
@@ -139,7 +139,8 @@ def _due(snapshot: Snapshot) -> bool:
         case Checking() | Red() if _silent(snapshot):
             return True
     return _silent(snapshot) or any(
-        isinstance(each.state, Parked) and 0.0 < each.state.until <= now
+        isinstance(each.state, Landing)
+        or (isinstance(each.state, Parked) and 0.0 < each.state.until <= now)
         for each in snapshot.candidates
     )
 

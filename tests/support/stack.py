@@ -26,7 +26,12 @@ name = "test"
 run = "sh test.sh"
 timeout = "60s"
 """
-GATE = "test ! -e broken || exit 1; test ! -e slow || sleep 600; echo fine\n"
+GATE = """\
+test ! -e broken || exit 1
+test ! -e slow || sleep 600
+sleep 0.7
+echo fine
+"""
 SECRET = "s3cret"
 ADMIN = "a" * 48
 PARTS = {

@@ -67,6 +67,14 @@ def test_a_lease_that_ended_can_neither_be_extended_nor_released(kit: Kit) -> No
     assert kit.leases.extend(newer, ttl_s=60.0).token == newer.token
 
 
+def test_a_long_lease_has_one_holder_until_it_is_released(kit: Kit) -> None:
+    kept = kit.leases.acquire("kept", ttl_s=10.0, purpose="tick")
+    assert kept is not None
+    assert kit.leases.acquire("kept", ttl_s=10.0, purpose="tick") is None
+    assert kit.leases.release(kept)
+    assert kit.leases.acquire("kept", ttl_s=10.0, purpose="tick") is not None
+
+
 def test_a_released_lease_cannot_be_extended(kit: Kit) -> None:
     lease = acquire(kit)
     kit.leases.release(lease)

@@ -2,14 +2,14 @@
 
 Where every commit has to be gated itself (`batch = 1`), candidates form a chain over a window of
 twice the workers. Where groups are allowed, a group is formed as late as possible, when a worker
-is free, and takes a worker's share of the backlog; without a backlog that is one candidate. With
-one worker there is nothing to speculate with: everything that waits is one group, and a red one is
-halved.
+is free, and takes a worker's share of all that is undecided, running or not: one candidate while
+there are no more of them than workers, and soon two once there are. With one worker there is
+nothing to speculate with: everything that waits is one group, and a red one is halved.
 """
 
 from dataclasses import dataclass
 
-from mergebot.domain.candidate import Candidate, Gating, Verified
+from mergebot.domain.candidate import Candidate, Verified
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import GROUP_AUTO_MAX, GROUP_LONE_WORKER_MAX
 
@@ -49,16 +49,16 @@ def pace(snapshot: Snapshot, ready: tuple[Candidate, ...]) -> Pace:
     if batch == 1:
         text = f"a chain of up to {depth}, each candidate gated by itself"
         return Pace(depth, unlimited, unlimited, 1, 1, text)
-    waiting = sum(not isinstance(each.state, Gating | Verified) for each in ready)
+    undecided = sum(not isinstance(each.state, Verified) for each in ready)
     if min(snapshot.slots, depth) <= 1:
         size = batch if batch != AUTO else GROUP_LONE_WORKER_MAX
         text = "one group at a time, halved when it is red: there is one worker"
         return Pace(unlimited, 1, 1, size, size, text)
     cap = batch if batch != AUTO else GROUP_AUTO_MAX
     workers = max(1, min(snapshot.slots, depth))
-    size = max(1, min(cap, -(-waiting // workers)))
+    size = max(1, min(cap, -(-undecided // workers)))
     if size == 1:
-        text = f"a chain of up to {depth}: {waiting} wait for {workers} workers"
+        text = "a chain, each candidate gated by itself: there is no backlog"
         return Pace(unlimited, depth, depth, 1, cap, text)
-    text = f"a chain of groups of up to {size}: {waiting} wait for {workers} workers"
+    text = f"a chain of groups of up to {size}, with as many in flight as there are workers"
     return Pace(unlimited, workers, depth, size, cap, text)

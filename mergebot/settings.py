@@ -133,6 +133,11 @@ class Settings(BaseSettings):
         return value.expanduser().absolute()
 
     @property
+    def signing_key(self) -> Path:
+        """Return where the key lies: the given file, else one that is made once under HOME."""
+        return self.signing_key_file or self.home / "signing-key.pem"
+
+    @property
     def webhook_secrets(self) -> tuple[str, ...]:
         """Return every secret that a delivery may be signed with, the newest first."""
         given = self.webhook_secret.get_secret_value().split(",")

@@ -57,9 +57,10 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Every step was green."""
+    """Every step was green; `seal` is the mark of the worker that saw it, over `sealed_text`."""
 
     steps: tuple[StepResult, ...]
+    seal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +103,21 @@ class Verdict:
     worker: str
     steps: tuple[StepResult, ...]
     group: tuple[int, ...] = ()
+    seal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """What a green run is about: the lane's key, the run, its commit, and the gate's digest."""
+
+    lane: str
+    run: str
+    merged: Sha
+    spec: str
+
+
+def sealed_text(gated: Gated, steps: tuple[StepResult, ...]) -> str:
+    """Return the text that the seal of a green run is over."""
+    rows = [asdict(each) | {"seconds": float(each.seconds)} for each in steps]
+    document = asdict(gated) | {"steps": rows, "verdict": "pass"}
+    return json.dumps(document, sort_keys=True, ensure_ascii=True)

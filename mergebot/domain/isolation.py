@@ -103,6 +103,7 @@ def _verify(decision: Decision, members: Members, name: str, result: Passed) -> 
         worker=run.progress.worker,
         steps=result.steps,
         group=tuple(each.pr for each in members) if len(members) > 1 else (),
+        seal=result.seal,
     )
     moves = [(each, Verified(merge, verdict)) for each, merge in zip(members, merges, strict=True)]
     return decision.move_all(moves, f"the gate is green on {short(verdict.merged)}")

@@ -10,7 +10,6 @@ from mergebot.domain.gate import Verdict
 from mergebot.domain.ids import Lane
 from mergebot.domain.wording import iso
 
-
 DSSE = "dsse"
 """The key under which a receipt holds its signed envelope; the digest leaves it out."""
 

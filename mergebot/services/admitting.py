@@ -121,7 +121,7 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         actor=wish.actor,
         permission=permission_of(parts, lane, wish.actor),
         approvals=_approvals(parts, lane, wish.pull),
-        claim=_claim(wish.pull),
+        claim=claim_of(wish.pull),
         way=wish.way,
     )
 
@@ -133,7 +133,8 @@ def _approvals(parts: Parts, lane: Lane, pull: PullRequest) -> int:
     return parts.forge.approvals(lane.repo, pull.number)
 
 
-def _claim(pull: PullRequest) -> Claim | NoClaim | tuple[str, ...]:
+def claim_of(pull: PullRequest) -> Claim | NoClaim | tuple[str, ...]:
+    """Return the claim that a PR's description makes, or what is wrong with it."""
     match parse_claim_block(pull.body):
         case NoBlock():
             return NoClaim()

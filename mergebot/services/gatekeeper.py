@@ -8,7 +8,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 from mergebot.domain import evidence, limits
-from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed, Step, StepResult
+from mergebot.domain.gate import (
+    Failed,
+    Gated,
+    GateResult,
+    NoVerdict,
+    Passed,
+    Step,
+    StepResult,
+    sealed_text,
+)
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import RunOrder, RunProgress
 from mergebot.domain.reasons import Reason
@@ -29,6 +38,7 @@ from mergebot.ports.sandbox import (
     Unwanted,
     Workspaces,
 )
+from mergebot.ports.signing import VERDICTS, Seals
 from mergebot.services.gatelog import GateLog, Redaction
 from mergebot.services.heartbeat import Desk, Heartbeat
 
@@ -53,7 +63,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gatekeeper:
-    """Runs gates on this host, as `worker`; `redaction` takes what is secret out of output."""
+    """Runs gates on this host, as `worker`; `redaction` takes what is secret out of output.
+
+    `seals` marks what passed, so that nobody who can only write to Redis can say that it did.
+    """
 
     runs: Runs
     logs: Logs
@@ -62,6 +75,7 @@ class Gatekeeper:
     caches: Caches
     clock: Clock
     redaction: Redaction
+    seals: Seals
     worker: str
 
     def gate(self, lane: Lane, run: str, source: Source) -> bool:
@@ -173,7 +187,10 @@ class _Gate:
             done.append(StepResult(step.name, step.run, code, end.seconds, log.digest, tries))
             if code:
                 return _failed(end, tuple(done), evidence.readable(log.kept))
-        return Passed(tuple(done))
+        order = self.order
+        gated = Gated(self.lane.key, order.run, order.merged, order.spec.digest)
+        text = sealed_text(gated, tuple(done))
+        return Passed(tuple(done), self.keeper.seals.seal(VERDICTS, text))
 
     def _tried(self, order: StepOrder) -> tuple[StepEnd, int]:
         """Run a step as often as it may be run until it passes; return its end and the tries."""

@@ -17,6 +17,7 @@ from mergebot.domain.candidate import (
     Landing,
     PlainEvidence,
     Queued,
+    ScopeEvidence,
     Together,
     Verified,
 )
@@ -28,6 +29,7 @@ from mergebot.domain.landing import Facts, Go, Turn, Wait, guard
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
 from mergebot.domain.policy import Method
+from mergebot.domain.pulls import PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
 from mergebot.domain.wording import iso
@@ -36,11 +38,13 @@ from mergebot.ports.git import Carried, Git, Push, PushOutcome, Replayed
 from mergebot.ports.leases import HeldLease
 from mergebot.ports.store import Stale
 from mergebot.services.admitting import permission_of
+from mergebot.services.authorising import authorised, bounded, claimed_now
 from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
 from mergebot.services.parts import Parts
 from mergebot.services.preparing import scope_of
-from mergebot.services.trunk import observe, with_rules
+from mergebot.services.trunk import observe, read_rules, with_rules
+from mergebot.services.vouching import signed, vouched
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,13 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
         return decision
     members = lands_with(decision.snapshot, candidate) or (candidate,)
     for each in members:
+    if isinstance(candidate.state, Verified) and not lands_with(decision.snapshot, candidate):
+        return decision.move(candidate, Queued(), "its group is not whole: it is gated anew")
+    if not _under_rules_of_tip(hands, decision.snapshot):
+        text = "the rules on record are not those of the trunk: they are read again"
+        tip = decision.snapshot.tip
+        fresh = with_rules(hands.parts, hands.git, decision, tip) if tip else decision
+        return fresh.tell("rules", text)
         checked = _check(hands, decision.snapshot, each)
         match checked:
             case Wait(why):
@@ -115,6 +126,14 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
 def settle_landing(hands: Hands, decision: Decision) -> Decision:
     """End landings whose outcome is unclear, by reading the remote: landed, or not."""
     for candidate in decision.snapshot.candidates:
+def _under_rules_of_tip(hands: Hands, snapshot: Snapshot) -> bool:
+    """Tell whether the rules of the record are those that the trunk carries."""
+    tip = snapshot.tip
+    if tip is None or not hands.git.has(tip):
+        return False
+    return read_rules(hands.git, hands.parts.rules, tip).policy == snapshot.state.rules.policy
+
+
         fresh = decision.snapshot.candidate(candidate.pr)
         load = _load(decision.snapshot, fresh) if fresh else None
         if load is not None:
@@ -156,23 +175,30 @@ def _check(hands: Hands, snapshot: Snapshot, candidate: Candidate) -> Go | Wait 
     checked = guard(snapshot, candidate, facts)
     if not isinstance(checked, Go):
         return checked
-    return _derive_again(hands, snapshot, candidate, checked)
+    if not vouched(hands.parts.notary, lane, checked.verified.verdict):
+        return Turn(Queued(), "no worker of this installation sealed its verdict: gated anew")
+    turn = authorised(hands.parts, snapshot, candidate, facts.pull, policy)
+    return turn or _derive_again(hands, snapshot, bounded(candidate, facts.permission), facts.pull)
 
 
 def _derive_again(
-    hands: Hands, snapshot: Snapshot, candidate: Candidate, go: Go
+    hands: Hands, snapshot: Snapshot, candidate: Candidate, pull: PullRequest
 ) -> Go | Wait | Turn:
     """Replay and check the scope once more: the record alone can land nothing."""
-    policy = snapshot.policy
-    if policy is None:
+    state, policy = candidate.state, snapshot.policy
+    if policy is None or not isinstance(state, Verified):
         return Wait("the rules on the trunk cannot be used")
-    merge = go.verified.merge
+    merge = state.merge
     replay = hands.git.replay(request_for(candidate, policy, merge.base))
     if not isinstance(replay, Replayed) or replay.merge.merged != merge.merged:
         return Turn(Queued(), "its merged commit could not be made again: it is gated anew")
-    if scope_of(hands.git, candidate, policy, replay) is not None:
-        return Turn(Queued(), "its scope is not what was checked: it is gated anew")
-    return go
+    for each in (candidate, claimed_now(candidate, pull)):
+        outside = scope_of(hands.git, each, policy, replay)
+        if outside is not None:
+            evidence = ScopeEvidence(merge, outside.strayed, outside.details)
+            text = f"it may not touch what it touches: {outside.reason}"
+            return Turn(Ejected(outside.reason, evidence, snapshot.now), text)
+    return Go(state)
 
 
 def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> Decision:
@@ -188,12 +214,13 @@ def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> D
             continue
         record = LandingRecord(iso(snapshot.now), generation, previous, epoch=state.epoch)
         merge, verdict = verified.merge, verified.verdict
-        receipt = write_receipt(
+        written = write_receipt(
             snapshot.lane, candidate, merge=merge, verdict=verdict, record=record
         )
         previous = receipt.digest
         landing = Landing(merge, verdict, receipt.text, snapshot.now)
         text = f"landing {short(merge.merged)} on {short(merge.base)}"
+        receipt = signed(hands.parts.notary, written)
         decision = decision.put(candidate.moved(landing)).tell("landing", text, pr=candidate.pr)
     return decision.lane(waiting="", generation=generation)
 

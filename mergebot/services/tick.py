@@ -36,6 +36,7 @@ from mergebot.services.parts import Parts
 from mergebot.services.preparing import check_trunk, prepare, probe
 from mergebot.services.repositories import git_of
 from mergebot.services.trunk import locate, observe
+from mergebot.services.vouching import with_vouched_runs
 
 log = structlog.get_logger()
 
@@ -125,7 +126,7 @@ def _round(hands: Hands, decision: Decision) -> Decision:
     decision = settle_landing(hands, decision)
     if decision.snapshot.tip is None:
         decision = _first_look(hands, decision)
-    decision = locate(hands.git, settle(decision))
+    decision = locate(hands.git, settle(with_vouched_runs(hands.parts.notary, decision)))
     landing: Land | None = None
     for _ in range(ROUNDS):
         proposals = plan(decision.snapshot)

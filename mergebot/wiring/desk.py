@@ -34,6 +34,7 @@ from mergebot.adapters.redis.ledger import RedisLedger
 from mergebot.adapters.redis.logs import RedisLogs
 from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.adapters.redis.store import RedisStore
+from mergebot.adapters.signing import KeyNotary, make_key, open_notary
 from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.ids import Lane
 from mergebot.domain.pulls import Repository
@@ -89,6 +90,13 @@ def redactor_for(settings: Settings) -> Redactor:
     return redactor
 
 
+def notary(settings: Settings) -> KeyNotary:
+    """Return the holder of this installation's key, made on first use; raises Refused."""
+    if settings.signing_key_file is None:
+        make_key(settings.signing_key)
+    return open_notary(settings.signing_key)
+
+
 def start_logging(settings: Settings) -> None:
     """Log JSON lines, every secret of the settings hidden."""
     configure_service(redactor_for(settings).text)
@@ -109,6 +117,7 @@ def desk(settings: Settings) -> Desk:
         caches=DirectoryCaches(settings.home / "caches"),
         clock=parts.clock,
         redaction=redactor,
+        seals=parts.notary,
         worker=worker_name(),
     )
     return Desk(parts, bell, RedisPulse(client), gatekeeper, workspaces)
@@ -145,6 +154,7 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         ledger=RedisLedger(client),
         doorbell=bell,
         letters=MarkdownLetters(),
+        notary=notary(settings),
         rules=TomlRules(),
         read_news=webhook.parse,
         public_url=settings.pages,

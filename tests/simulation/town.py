@@ -23,6 +23,7 @@ from mergebot.adapters.memory.ledger import MemoryLedger
 from mergebot.adapters.memory.letters import PlainLetters
 from mergebot.adapters.memory.logs import MemoryLogs
 from mergebot.adapters.memory.news import news_body, read_news
+from mergebot.adapters.memory.notary import MemoryNotary
 from mergebot.adapters.memory.remote import Remote
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
@@ -163,6 +164,7 @@ class Town:
             letters=PlainLetters(),
             rules=_Rules(),
             read_news=read_news,
+            notary=MemoryNotary(),
             public_url="https://queue.test",
         )
 

@@ -15,6 +15,7 @@ from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.mirrors import MirrorGit
 from mergebot.adapters.git.remote import Remote
 from mergebot.adapters.memory.logs import MemoryLogs
+from mergebot.adapters.memory.notary import MemoryNotary
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.redact import Redactor
 from mergebot.adapters.sandbox.plain import Plain
@@ -54,6 +55,7 @@ class Host:
             caches=DirectoryCaches(self.home / "caches"),
             clock=SystemClock(),
             redaction=redactor,
+            seals=MemoryNotary(),
             worker="w1",
         )
 

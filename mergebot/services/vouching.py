@@ -1,0 +1,67 @@
+"""What counts of a record that others might have written to: only what this installation sealed.
+
+Redis keeps results, but what passed was sealed by the worker that saw it pass, and what landed was
+signed. A result without its seal is no verdict, whoever wrote it there.
+"""
+
+from dataclasses import replace
+
+import structlog
+
+from mergebot.domain.decision import Decision
+from mergebot.domain.dsse import Signature, enclosed, encoded, envelope_of, statement
+from mergebot.domain.gate import Gated, NoVerdict, Passed, Verdict, sealed_text
+from mergebot.domain.ids import Lane
+from mergebot.domain.lane import Run
+from mergebot.domain.receipts import Receipt
+from mergebot.ports.signing import VERDICTS, Notary, Seals
+
+log = structlog.get_logger()
+
+UNSEALED = (
+    "its green result was not sealed with this installation's key: give every host the same"
+    " MERGEBOT_SIGNING_KEY_FILE"
+)
+
+
+def with_vouched_runs(seals: Seals, decision: Decision) -> Decision:
+    """Return the decision with each green run that nobody sealed turned into one that says nothing."""
+    snapshot = decision.snapshot
+    lane = snapshot.lane
+    forged = {name: run for name, run in snapshot.runs.items() if not _genuine(seals, lane, run)}
+    if not forged:
+        return decision
+    for name in forged:
+        log.error("verdict_unsealed", lane=lane.repo, run=name)
+    silent = {name: replace(run, result=NoVerdict(UNSEALED)) for name, run in forged.items()}
+    return replace(decision, snapshot=replace(snapshot, runs={**snapshot.runs, **silent}))
+
+
+def vouched(seals: Seals, lane: Lane, verdict: Verdict) -> bool:
+    """Tell whether a worker of this installation saw what the verdict says."""
+    gated = Gated(lane.key, verdict.run, verdict.merged, verdict.spec)
+    return seals.sealed(VERDICTS, sealed_text(gated, verdict.steps), verdict.seal)
+
+
+def signed(notary: Notary, receipt: Receipt) -> Receipt:
+    """Return the receipt with its signature; its digest stays the same."""
+    message = encoded(statement(receipt))
+    return enclosed(receipt, Signature(notary.key_id, notary.sign(message)))
+
+
+def signed_here(notary: Notary, receipt: Receipt) -> bool:
+    """Tell whether this installation signed exactly this receipt."""
+    envelope = envelope_of(receipt)
+    if envelope is None or envelope.payload != statement(receipt):
+        return False
+    return any(
+        notary.signed(each.key_id, envelope.signed, each.value) for each in envelope.signatures
+    )
+
+
+def _genuine(seals: Seals, lane: Lane, run: Run) -> bool:
+    if not isinstance(run.result, Passed):
+        return True
+    order = run.order
+    gated = Gated(lane.key, order.run, order.merged, order.spec.digest)
+    return seals.sealed(VERDICTS, sealed_text(gated, run.result.steps), run.result.seal)

@@ -43,7 +43,10 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A wish to land `pull` at `head`, by `actor`, who may do `permission` here."""
+    """A wish to land `pull` at `head`, by `actor`, who may do `permission` here.
+
+    `unlandable` is why the forge's own rules would refuse whatever the gate says, "" for nothing.
+    """
 
     pull: PullRequest
     head: Sha
@@ -53,6 +56,7 @@ class Request:
     approvals: int
     claim: Claim | NoClaim | tuple[str, ...]
     way: Labelled | Retried
+    unlandable: str = ""
 
 
 def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Candidate:
@@ -95,6 +99,7 @@ def _first_state(
     refused = (
         _not_allowed(snapshot, request)
         or _no_rules(snapshot)
+        or _no_landing(request)
         or _bad_claim(request)
         or _spent(snapshot, candidate)
         or _same_again(request, latest)
@@ -164,6 +169,10 @@ def _no_rules(snapshot: Snapshot) -> tuple[Reason, str] | None:
             return Reason.INVALID_CONFIG, f"{text}\n\n{EXAMPLE}"
         case Policy() | PolicyFaults():
             return None
+
+
+def _no_landing(request: Request) -> tuple[Reason, str] | None:
+    return (Reason.BRANCH_RULES, request.unlandable) if request.unlandable else None
 
 
 def _bad_claim(request: Request) -> tuple[Reason, str] | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
+from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission as Permission
 from mergebot.domain.pulls import PullRequest as PullRequest
@@ -79,6 +80,10 @@ class Forge(Protocol):
 
     def label_events(self, repo: str, number: int) -> Sequence[LabelEvent]:
         """Return who set which label when, oldest first."""
+        ...
+
+    def branch_rules(self, repo: str, branch: str) -> BranchRules:
+        """Return the forge's own rules that bind the bot on a branch."""
         ...
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:

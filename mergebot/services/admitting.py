@@ -13,6 +13,7 @@ from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of, unheld, watch
+from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 
@@ -122,6 +123,7 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         permission=permission_of(parts, lane, wish.actor),
         approvals=_approvals(parts, lane, wish.pull),
         claim=claim_of(wish.pull),
+        unlandable=cannot_land(parts, lane, parts.store.read(lane).policy),
         way=wish.way,
     )
 

@@ -102,8 +102,6 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
     candidate = decision.snapshot.candidate(pr)
     if candidate is None:
         return decision
-    members = lands_with(decision.snapshot, candidate) or (candidate,)
-    for each in members:
     if isinstance(candidate.state, Verified) and not lands_with(decision.snapshot, candidate):
         return decision.move(candidate, Queued(), "its group is not whole: it is gated anew")
     if not _under_rules_of_tip(hands, decision.snapshot):
@@ -111,6 +109,8 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
         tip = decision.snapshot.tip
         fresh = with_rules(hands.parts, hands.git, decision, tip) if tip else decision
         return fresh.tell("rules", text)
+    members = lands_with(decision.snapshot, candidate) or (candidate,)
+    for each in members:
         checked = _check(hands, decision.snapshot, each)
         match checked:
             case Wait(why):
@@ -123,9 +123,6 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
     return _push(hands, Decision(snapshot), pr)
 
 
-def settle_landing(hands: Hands, decision: Decision) -> Decision:
-    """End landings whose outcome is unclear, by reading the remote: landed, or not."""
-    for candidate in decision.snapshot.candidates:
 def _under_rules_of_tip(hands: Hands, snapshot: Snapshot) -> bool:
     """Tell whether the rules of the record are those that the trunk carries."""
     tip = snapshot.tip
@@ -134,6 +131,9 @@ def _under_rules_of_tip(hands: Hands, snapshot: Snapshot) -> bool:
     return read_rules(hands.git, hands.parts.rules, tip).policy == snapshot.state.rules.policy
 
 
+def settle_landing(hands: Hands, decision: Decision) -> Decision:
+    """End landings whose outcome is unclear, by reading the remote: landed, or not."""
+    for candidate in decision.snapshot.candidates:
         fresh = decision.snapshot.candidate(candidate.pr)
         load = _load(decision.snapshot, fresh) if fresh else None
         if load is not None:
@@ -217,10 +217,10 @@ def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> D
         written = write_receipt(
             snapshot.lane, candidate, merge=merge, verdict=verdict, record=record
         )
+        receipt = signed(hands.parts.notary, written)
         previous = receipt.digest
         landing = Landing(merge, verdict, receipt.text, snapshot.now)
         text = f"landing {short(merge.merged)} on {short(merge.base)}"
-        receipt = signed(hands.parts.notary, written)
         decision = decision.put(candidate.moved(landing)).tell("landing", text, pr=candidate.pr)
     return decision.lane(waiting="", generation=generation)
 

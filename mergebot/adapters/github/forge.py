@@ -16,6 +16,8 @@ from mergebot.adapters.github.checks import CheckRuns, Statuses
 from mergebot.adapters.github.client import Client, Credentials, Server
 from mergebot.adapters.github.errors import Ask, BadToken, Unclear
 from mergebot.adapters.github.paths import at
+from mergebot.adapters.github.rules import read_branch_rules
+from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.ids import Actor
 from mergebot.ports.errors import Missing, Refused
 from mergebot.ports.forge import (
@@ -120,6 +122,13 @@ class GithubForge:
         with values.reading(ask):
             events = [each for each in self._client.pages(ask) if each["event"] == "labeled"]
             return sorted(map(values.label_event, events), key=lambda event: event.id)
+
+    def branch_rules(self, repo: str, branch: str) -> BranchRules:
+        """Return the rules of rulesets and protection that bind the bot on a branch."""
+        me = self.me()
+        # An App is admin of nothing; what it may pass by is told by name.
+        held = Permission.NONE if self._credentials.is_app else self.permission(repo, me)
+        return read_branch_rules((self._client, repo, branch), me, held)
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved, from the activity of its repository.

@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mergebot.adapters.memory.hosting import Hosting, LabelRecord
+from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission, PullRequest, Repository
 from mergebot.ports.errors import Missing, Refused
 from mergebot.ports.forge import CheckReport, Comment, Forge, LabelEvent
+
+_FREE = BranchRules()
 
 
 @dataclass(slots=True)
@@ -66,6 +69,11 @@ class MemoryForge(Forge):
         records: list[LabelRecord] = self.hosting.labels.get(number, [])
         until = self.hosting.remote.clock.now() - self.lag_s
         return [record.event for record in records if record.event.at <= until]
+
+    def branch_rules(self, repo: str, branch: str) -> BranchRules:
+        """Return the rules that bind the bot on a branch."""
+        self.repository(repo)
+        return self.hosting.rules if branch == self.hosting.repository.default_branch else _FREE
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from mergebot.adapters.memory.remote import Moved, Remote
+from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.news import (
     CommentMade,
@@ -69,6 +70,7 @@ class Hosting:
     checks: dict[Sha, CheckReport] = field(default_factory=dict)
     reactions: dict[int, set[str]] = field(default_factory=dict)
     tokens: dict[str, Actor] = field(default_factory=dict)
+    rules: BranchRules = field(default_factory=BranchRules)
     ids: int = 0
 
     def __post_init__(self) -> None:
@@ -181,7 +183,8 @@ class Hosting:
         self.history.append((self.remote.clock.now(), {**self.pulls, pull.number: pull}))
 
     def _place(self, pull: PullRequest) -> None:
-        self.pushed_at[f"{pull.head_repo}:{pull.head_branch}"] = self.remote.clock.now()
+        branch = f"{pull.head_repo}:{pull.head_branch}"
+        self.pushed_at[branch] = float(int(self.remote.clock.now()))
         self.remote.move(pull.author, {f"refs/pull/{pull.number:d}/head": pull.head}, {})
 
     def _say(self, pull: PullRequest, action: str, by: Actor) -> None:

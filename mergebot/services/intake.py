@@ -3,7 +3,7 @@
 import structlog
 
 from mergebot.domain.admission import Labelled
-from mergebot.domain.candidate import Ejected, merge_of
+from mergebot.domain.candidate import Ejected, Landed, merge_of
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_MAX
@@ -21,6 +21,7 @@ from mergebot.domain.news import (
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.inbox import Delivery
 from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_policy
+from mergebot.services.branch_rules import branch_rules_of
 from mergebot.services.commanding import answer
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
@@ -142,7 +143,10 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
 def _drop_kept(parts: Parts, lane: Lane, number: int) -> None:
     """Remove the commit that was kept for a failed candidate, now that its PR is closed."""
     latest = parts.store.latest(lane, number)
-    if latest is not None and isinstance(latest.state, Ejected) and merge_of(latest.state):
+    if latest is None or merge_of(latest.state) is None:
+        return
+    shown = isinstance(latest.state, Landed) and branch_rules_of(parts, lane).wants_own_check
+    if shown or isinstance(latest.state, Ejected):
         decide(parts, lane, lambda decision: decision.want(DropCandidate(number)))
 
 

@@ -39,8 +39,10 @@ from mergebot.ports.leases import HeldLease
 from mergebot.ports.store import Stale
 from mergebot.services.admitting import permission_of
 from mergebot.services.authorising import authorised, bounded, claimed_now
+from mergebot.services.branch_rules import forget_branch_rules
 from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
+from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
 from mergebot.services.preparing import scope_of
 from mergebot.services.trunk import observe, read_rules, with_rules
@@ -119,6 +121,7 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
                 return decision.move(each, state, why)
             case Go():
                 pass
+    show_own_check(hands.parts, hands.git, decision.snapshot.lane, members[-1])
     snapshot = commit(hands.parts, _intend(hands, decision, members))
     return _push(hands, Decision(snapshot), pr)
 
@@ -235,6 +238,7 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     except Barred as error:
         raise Unavailable(f"this account may not push: {error}", FORGE_WAIT_S) from error
     except Refused as error:
+        forget_branch_rules(hands.parts, decision.snapshot.lane)
         return _barred(decision, load, f"the forge refused the push: {error}")
     match outcome:
         case PushOutcome.LANDED:

@@ -1,0 +1,58 @@
+"""What the forge itself demands of the trunk, and whether a landing can satisfy it.
+
+Only what binds the bot is here: rules that it may pass by are left out by whoever read them.
+"""
+
+from dataclasses import dataclass
+
+from mergebot.domain.policy import Method, Policy
+
+OWN_CHECK = "mergebot"
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRules:
+    """The rules that bind the bot on one branch.
+
+    `checks` must be green on the commit that is pushed. The others name, each, what demands it:
+    a ruleset or the branch's protection; "" where nothing does.
+    """
+
+    checks: tuple[str, ...] = ()
+    signatures: str = ""
+    linear: str = ""
+    pull_request: str = ""
+    closed: str = ""
+    checks_by: str = ""
+
+    @property
+    def wants_own_check(self) -> bool:
+        """Tell whether the bot's own check must be green on the merged commit."""
+        return OWN_CHECK in self.checks
+
+
+def unlandable(rules: BranchRules, policy: Policy) -> str:
+    """Return why no landing under `policy` can satisfy `rules`, "" where one can."""
+    silent = [name for name in rules.checks if name not in {OWN_CHECK, *policy.external.checks}]
+    if rules.closed:
+        return f"{rules.closed} lets others than mergebot push to this branch: add it to the list"
+    if rules.pull_request:
+        return (
+            f"{rules.pull_request} wants every change to come through the merge button: "
+            "let mergebot bypass it, its own `require_approvals` counts reviews"
+        )
+    if rules.signatures:
+        return (
+            f"{rules.signatures} requires signed commits, and what mergebot replays is not signed"
+        )
+    if rules.linear and policy.queue.method is Method.MERGE:
+        return (
+            f"{rules.linear} requires a linear history, which the method `merge` breaks: "
+            "use `rebase` or `squash`"
+        )
+    if silent:
+        return (
+            f"{rules.checks_by} requires the check `{silent[0]}`, which nobody reports on the "
+            "merged commit: name it in [gate.external], or let mergebot bypass the rule"
+        )
+    return ""

@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+import pytest
+
+from mergebot.domain.branch_rules import BranchRules, unlandable
+from mergebot.domain.policy import ExternalChecks, Method
+from tests.support.sample import POLICY
+
+
+def test_rules_that_bind_nobody_let_everything_land() -> None:
+    assert unlandable(BranchRules(), POLICY) == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "word"),
+    [
+        (BranchRules(closed="the list"), "the list lets others"),
+        (BranchRules(pull_request="the ruleset"), "the ruleset wants every change"),
+        (BranchRules(signatures="the ruleset"), "the ruleset requires signed commits"),
+        (BranchRules(checks=("ci",), checks_by="the ruleset"), "requires the check `ci`"),
+    ],
+)
+def test_what_no_landing_can_satisfy_is_said_with_the_name_of_the_rule(
+    rules: BranchRules, word: str
+) -> None:
+    assert word in unlandable(rules, POLICY)
+
+
+def test_a_linear_history_fits_every_method_but_merge() -> None:
+    rules = BranchRules(linear="the ruleset")
+    merging = replace(POLICY, queue=replace(POLICY.queue, method=Method.MERGE))
+    assert unlandable(rules, POLICY) == ""
+    assert "breaks" in unlandable(rules, merging)
+
+
+def test_checks_that_somebody_reports_on_the_merged_commit_can_be_required() -> None:
+    rules = BranchRules(checks=("mergebot", "ci"), checks_by="the ruleset")
+    external = replace(POLICY, external=ExternalChecks(checks=("ci",)))
+    assert unlandable(rules, external) == ""

@@ -12,7 +12,9 @@ def watch(
 ) -> State | None:
     """Return the state that `pull` forces on the candidate, or None where nothing changed.
 
-    The merged commit of its own landing is not a new head.
+    The merged commit of its own landing is not a new head. A PR that is merged here is left alone:
+    its change is on the trunk, which says whether that was a landing of ours, even one that the
+    record lost.
     """
     ended = _ended(candidate, pull, trunk=trunk, queue=queue)
     if ended is not None:
@@ -45,7 +47,9 @@ def _ended(
     merge = merge_of(candidate.state)
     own = merge is not None and pull.head == merge.merged
     label = label_of(candidate.kind, queue)
-    if pull.closed and not (pull.merged and own):
+    if pull.merged and pull.base == trunk:
+        return None
+    if pull.closed:
         return Reason.CLOSED, "the pull request was closed"
     if pull.head != candidate.head and not own:
         return (

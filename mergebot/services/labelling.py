@@ -51,11 +51,12 @@ def authorised_head(
     """Return the head that the label was set on, as far as anybody can tell, else NO_HEAD.
 
     The forge's own record of the last push counts, since both times are then by one clock; where
-    it has none, what the reconciler saw before the label. Any other head ends as head_changed.
+    it has none, what the reconciler saw before the label. Any other head ends as head_changed, and
+    so does one pushed in the very second of the label, because forges count in whole seconds.
     """
     before = seen.get(pull.number)
     pushed = parts.forge.head_pushed_at(lane.repo, pull)
-    if pushed is not None and pushed <= event.at:
+    if pushed is not None and pushed < event.at:
         return pull.head
     if before is not None and (before.at <= event.at or before.head != pull.head):
         return before.head

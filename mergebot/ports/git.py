@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from mergebot.domain.candidate import Merge
+from mergebot.domain.contracts import FileAt
 from mergebot.domain.ids import Sha
 from mergebot.domain.policy import Method
 from mergebot.domain.receipts import Receipt
@@ -141,6 +142,26 @@ class Git(Protocol):
 
     def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
         """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
+        ...
+
+    def fork_point(self, one: Sha, other: Sha) -> Sha | None:
+        """Return the newest commit that both contain, None where they share none."""
+        ...
+
+    def branches(self) -> Mapping[str, Sha]:
+        """Return every branch on the remote, by name, with its tip; nothing is brought in."""
+        ...
+
+    def bring(self, commits: Sequence[Sha]) -> None:
+        """Bring in commits that the remote's branches have, by their ids."""
+        ...
+
+    def committed_at(self, sha: Sha) -> float:
+        """Return when a commit was made, as its committer's clock had it."""
+        ...
+
+    def files(self, sha: Sha) -> Sequence[FileAt]:
+        """Return every file of a commit."""
         ...
 
     def subject(self, sha: Sha) -> str:

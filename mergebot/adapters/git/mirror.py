@@ -27,6 +27,18 @@ from mergebot.domain.ids import Sha, parse_sha
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import RemoteHeads
 
+_FETCH = (
+    "fetch",
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-auto-maintenance",
+    "--no-recurse-submodules",
+    "--no-show-forced-updates",
+    "--stdin",
+    "--end-of-options",
+)
+
 _NAMED_REFS_MAX = 100
 """Of one listing: beyond it all of the mirror's refs are listed, and the command stays short."""
 
@@ -89,6 +101,16 @@ def _bring(remote: Remote, wanted: Mapping[str, str]) -> Mapping[str, str]:
     return wanted
 
 
+def fetch_commits(remote: Remote, commits: Sequence[Sha]) -> None:
+    """Bring in commits by their ids; no ref keeps them, since nothing is ever collected here."""
+    if not commits:
+        return
+    with locked(remote.git, Area.FETCHED):
+        remote.read(
+            *_FETCH, remote.url, stdin="".join(f"{sha}\n" for sha in commits).encode(), limits=FETCH
+        )
+
+
 def fetch_notes(remote: Remote) -> Sha | None:
     """Bring in the notes of the landings and return their tip, None where there are none."""
     with locked(remote.git, Area.FETCHED):
@@ -109,15 +131,7 @@ def _fetch(remote: Remote, wanted: Mapping[str, str]) -> None:
     if not wanted:
         return
     remote.read(
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--no-write-fetch-head",
-        "--no-auto-maintenance",
-        "--no-recurse-submodules",
-        "--no-show-forced-updates",
-        "--stdin",
-        "--end-of-options",
+        *_FETCH,
         remote.url,
         stdin="".join(f"+{ref}:{local}\n" for ref, local in wanted.items()).encode(),
         limits=FETCH,

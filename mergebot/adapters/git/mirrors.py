@@ -11,6 +11,7 @@ from mergebot.adapters.git.objects import changes
 from mergebot.adapters.git.push import drop_candidate, fence, keep_candidate, push_landing
 from mergebot.adapters.git.refs import branch_ref, pull_ref
 from mergebot.adapters.git.remote import Remote
+from mergebot.domain.contracts import FileAt
 from mergebot.domain.ids import Sha
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.scope import Change
@@ -66,6 +67,27 @@ class MirrorGit(Git):
     def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
         """Return the first-parent commits after `after` up to and including `upto`."""
         return reading.first_parents(self.local, after, upto)
+
+    def fork_point(self, one: Sha, other: Sha) -> Sha | None:
+        """Return the newest commit that both contain, None where they share none."""
+        return reading.fork_point(self.local, one, other)
+
+    def branches(self) -> Mapping[str, Sha]:
+        """Return every branch on the remote, by name, with its tip."""
+        return self.remote.branches()
+
+    def bring(self, commits: Sequence[Sha]) -> None:
+        """Bring in commits that the remote's branches have, by their ids."""
+        missing = [sha for sha in commits if not reading.has(self.local, sha)]
+        mirror.fetch_commits(self.remote, missing)
+
+    def committed_at(self, sha: Sha) -> float:
+        """Return when a commit was made, as its committer's clock had it."""
+        return reading.committed_at(self.local, sha)
+
+    def files(self, sha: Sha) -> Sequence[FileAt]:
+        """Return every file of a commit."""
+        return reading.files(self.local, sha)
 
     def subject(self, sha: Sha) -> str:
         """Return the first line of a commit's message."""

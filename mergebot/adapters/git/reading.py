@@ -5,8 +5,16 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from mergebot.adapters.git.command import GitDir, one_line
-from mergebot.adapters.git.objects import batch, changes, path_text, read_commits, read_objects
+from mergebot.adapters.git.objects import (
+    batch,
+    changes,
+    path_text,
+    person,
+    read_commits,
+    read_objects,
+)
 from mergebot.adapters.git.process import Limits
+from mergebot.domain.contracts import FileAt
 from mergebot.domain.ids import Sha, parse_sha
 from mergebot.domain.limits import PATCH_BYTES_MAX
 from mergebot.domain.scope import Mode
@@ -33,6 +41,31 @@ def first_parents(git: GitDir, after: Sha, upto: Sha) -> Sequence[Sha]:
     span = f"{after}..{upto}"
     listing = git.run("rev-list", "--first-parent", "--reverse", "--end-of-options", span)
     return tuple(parse_sha(line) for line in listing.text.split())
+
+
+def fork_point(git: GitDir, one: Sha, other: Sha) -> Sha | None:
+    """Return the newest commit that both contain; raises Unavailable when either is missing."""
+    answer = git.ask("merge-base", one, other)
+    if answer.code > 1:
+        raise Unavailable(f"git merge-base failed here: {one_line(answer.err)}")
+    return parse_sha(answer.text.split()[0]) if answer.code == 0 else None
+
+
+def committed_at(git: GitDir, sha: Sha) -> float:
+    """Return when a commit was made, by its committer's clock."""
+    (commit,) = read_commits(git, [sha])
+    return float(person(commit, commit.committer).when.split()[0])
+
+
+def files(git: GitDir, sha: Sha) -> Sequence[FileAt]:
+    """Return every file of a commit, links and submodules too."""
+    rows = git.run("ls-tree", "-r", "-z", "--full-tree", sha).out.split(b"\0")[:-1]
+    found = []
+    for row in rows:
+        words, _, path = row.partition(b"\t")
+        mode, _, name = words.decode("ascii").split(" ", 2)
+        found.append(FileAt(path_text(path), mode, name))
+    return found
 
 
 def subject(git: GitDir, sha: Sha) -> str:

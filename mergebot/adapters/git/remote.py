@@ -89,6 +89,12 @@ class Remote:
         rows = (line.partition("\t") for line in listing.text.splitlines())
         return {name: parse_sha(sha) for sha, _, name in rows if name in names}
 
+    def branches(self) -> Mapping[str, Sha]:
+        """Return every branch on the remote with its tip."""
+        listing = self.read("ls-remote", "--heads", "--end-of-options", self.url)
+        rows = (line.partition("\t") for line in listing.text.splitlines())
+        return {name.removeprefix("refs/heads/"): parse_sha(sha) for sha, _, name in rows}
+
     def _credential(self) -> Credential:
         if self.url.partition("://")[0].lower() not in ("http", "https"):
             return Credential("", "")

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mergebot.adapters.memory.objects import Commit, Objects, tree_id
+from mergebot.adapters.memory.objects import Commit, Objects, blob_id, tree_id
 from mergebot.adapters.memory.remote import Remote
 from mergebot.adapters.memory.replaying import replay
+from mergebot.domain.contracts import FileAt
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.names import fold
 from mergebot.domain.receipts import Receipt
-from mergebot.domain.scope import Change
+from mergebot.domain.scope import Change, Mode
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.forge import Repository
 from mergebot.ports.git import (
@@ -23,6 +24,8 @@ from mergebot.ports.git import (
     Replayed,
     ReplayRequest,
 )
+
+_BRANCHES = "refs/heads/"
 
 
 @dataclass(slots=True)
@@ -71,6 +74,30 @@ class MemoryGit(Git):
     def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
         """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
         return self._objects.first_parents(self._commit(after).id, self._commit(upto).id)
+
+    def fork_point(self, one: Sha, other: Sha) -> Sha | None:
+        """Return the newest commit that both contain, None where they share none."""
+        return self._objects.fork(self._commit(one).id, self._commit(other).id)
+
+    def branches(self) -> Mapping[str, Sha]:
+        """Return every branch on the remote, by name, with its tip."""
+        heads = self.remote.seen.heads.items()
+        return {ref.removeprefix(_BRANCHES): sha for ref, sha in heads if ref.startswith(_BRANCHES)}
+
+    def bring(self, commits: Sequence[Sha]) -> None:
+        """Bring in commits that the remote's branches have."""
+        for sha in commits:
+            self._bring(sha)
+
+    def committed_at(self, sha: Sha) -> float:
+        """Return when a commit was made; commits kept in memory bear no time."""
+        self._commit(sha)
+        return 0.0
+
+    def files(self, sha: Sha) -> Sequence[FileAt]:
+        """Return every file of a commit."""
+        tree = self._commit(sha).tree
+        return [FileAt(path, Mode.FILE, blob_id(text)) for path, text in sorted(tree.items())]
 
     def subject(self, sha: Sha) -> str:
         """Return the first line of a commit's message."""

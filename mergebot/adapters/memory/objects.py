@@ -110,6 +110,11 @@ def tree_id(tree: Tree) -> str:
     return _sha1(repr(sorted(tree.items())))
 
 
+def blob_id(content: str) -> str:
+    """Return the id of a file's content."""
+    return _sha1(content)
+
+
 def _change(path: str, before: str | None, after: str | None) -> Change:
     return Change(
         path=path,

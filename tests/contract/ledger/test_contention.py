@@ -33,7 +33,7 @@ def run_all(role: Callable[[str, str, int], None], url: str, rounds: int) -> Non
 
 
 def winners(client: Redis, name: str) -> list[str]:
-    said = [line.decode().split() for line in client.lrange(name, 0, -1)]
+    said = [str(line, "ascii").split() for line in client.lrange(name, 0, -1)]
     assert len(said) == CONTENDERS
     return [who for who, won in said if won == "True"]
 

@@ -31,6 +31,16 @@ class Comment:
     body: str
 
 
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A ticket; a pull request is one too, with `pull` true."""
+
+    number: int
+    title: str
+    closed: bool
+    pull: bool
+
+
 class CheckState(IntEnum):
     """What the check `mergebot` shows on a commit."""
 
@@ -72,6 +82,10 @@ class Forge(Protocol):
 
     def open_pulls(self, repo: str) -> Sequence[PullRequest]:
         """Return every open pull request."""
+        ...
+
+    def issue(self, repo: str, number: int) -> Issue:
+        """Return one issue, or a pull request as an issue; raises Missing."""
         ...
 
     def permission(self, repo: str, actor: Actor) -> Permission:

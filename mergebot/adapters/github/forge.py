@@ -23,6 +23,7 @@ from mergebot.ports.errors import Missing, Refused
 from mergebot.ports.forge import (
     CheckReport,
     Comment,
+    Issue,
     LabelEvent,
     Permission,
     PullRequest,
@@ -104,6 +105,12 @@ class GithubForge:
         with values.reading(ask):
             found = {pull.number: pull for pull in map(values.pull, self._client.pages(ask))}
         return [pull for _, pull in sorted(found.items()) if not pull.closed]
+
+    def issue(self, repo: str, number: int) -> Issue:
+        """Return one issue, or a pull request as an issue; raises Missing."""
+        ask = Ask("GET", at(repo, "issues", number), f"read the issue {repo}#{number}", repo)
+        with values.reading(ask):
+            return values.issue(self._client.send(ask))
 
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do, checked by numeric id: a reused login gives NONE."""

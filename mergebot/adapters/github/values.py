@@ -16,6 +16,7 @@ from mergebot.ports.forge import (
     CheckReport,
     CheckState,
     Comment,
+    Issue,
     LabelEvent,
     Permission,
     PullRequest,
@@ -95,6 +96,16 @@ def pull(data: Mapping[str, Any]) -> PullRequest:
         draft=data.get("draft") is True,
         created_at=seconds(data["created_at"]),
         url=_text(data["html_url"]),
+    )
+
+
+def issue(data: Mapping[str, Any]) -> Issue:
+    """Return an issue."""
+    return Issue(
+        number=_whole(data["number"]),
+        title=_text(data["title"]),
+        closed=data["state"] != "open",
+        pull=bool(data.get("pull_request")),
     )
 
 

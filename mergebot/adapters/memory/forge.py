@@ -9,7 +9,7 @@ from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission, PullRequest, Repository
 from mergebot.ports.errors import Missing, Refused
-from mergebot.ports.forge import CheckReport, Comment, Forge, LabelEvent
+from mergebot.ports.forge import CheckReport, Comment, Forge, Issue, LabelEvent
 
 _FREE = BranchRules()
 
@@ -57,6 +57,15 @@ class MemoryForge(Forge):
     def open_pulls(self, repo: str) -> Sequence[PullRequest]:
         """Return every open pull request."""
         return [pull for pull in self._pulls(repo).values() if not pull.closed]
+
+    def issue(self, repo: str, number: int) -> Issue:
+        """Return one issue, or a pull request as an issue; raises Missing."""
+        pull = self._pulls(repo).get(number)
+        if pull is not None:
+            return Issue(number, pull.title, closed=pull.closed, pull=True)
+        if number not in self.hosting.issues:
+            raise Missing(f"{repo} has no issue {number}")
+        return Issue(number, f"Issue {number}", closed=self.hosting.issues[number], pull=False)
 
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do, by numeric id."""

@@ -56,7 +56,10 @@ class Written:
 
 @dataclass(slots=True)
 class Hosting:
-    """One repository as its forge keeps it; `history` has every pull request as of each change."""
+    """One repository as its forge keeps it; `history` has every pull request as of each change.
+
+    `issues` has the tickets by number, true once they are closed.
+    """
 
     repository: Repository
     remote: Remote
@@ -70,6 +73,7 @@ class Hosting:
     checks: dict[Sha, CheckReport] = field(default_factory=dict)
     reactions: dict[int, set[str]] = field(default_factory=dict)
     tokens: dict[str, Actor] = field(default_factory=dict)
+    issues: dict[int, bool] = field(default_factory=dict)
     rules: BranchRules = field(default_factory=BranchRules)
     ids: int = 0
 

@@ -3,6 +3,8 @@
 import structlog
 
 from mergebot.domain.ids import Lane
+from mergebot.ports.sandbox import Workspaces
+from mergebot.ports.store import Store
 from mergebot.services.chain import Chain, bring_tip
 from mergebot.services.gatekeeper import Gatekeeper, Source
 from mergebot.services.parts import Parts
@@ -25,3 +27,9 @@ def gate(parts: Parts, keeper: Gatekeeper, lane: Lane, run: str) -> None:
     bring_tip(git, snapshot)
     if keeper.gate(lane, run, Source(git, chain.rebuild, setup_from=snapshot.tip)):
         parts.doorbell.tick(lane)
+
+
+def sweep(store: Store, workspaces: Workspaces) -> None:
+    """Remove what gates left on this host whose worker died; raises Unavailable."""
+    running = [run for lane in store.lanes() for run in store.read(lane).runs]
+    workspaces.sweep(running)

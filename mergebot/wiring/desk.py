@@ -49,7 +49,7 @@ from mergebot.services.gatekeeper import Gatekeeper
 from mergebot.services.operating import Operating
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import repository_of
-from mergebot.settings import Settings
+from mergebot.settings import Settings, kept_admin_token
 from mergebot.wiring.gates import sandbox
 
 
@@ -84,8 +84,8 @@ def worker_name() -> str:
 def redactor_for(settings: Settings) -> Redactor:
     """Return a redactor that knows every secret of the settings."""
     redactor = Redactor()
-    secrets = [settings.github_token, settings.admin_token]
-    for secret in (*(each.get_secret_value() for each in secrets), *settings.webhook_secrets):
+    token = settings.github_token.get_secret_value()
+    for secret in (token, kept_admin_token(settings), *settings.webhook_secrets):
         redactor.add(secret)
     return redactor
 

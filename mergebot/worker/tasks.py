@@ -4,6 +4,7 @@ Messages carry ids and may come twice, late or never; every service looks at the
 """
 
 from collections.abc import Callable
+from time import monotonic
 
 import structlog
 from celery import Celery
@@ -12,7 +13,7 @@ from mergebot.adapters.celery_app import HARD_LIMIT_S, INTAKE, PUBLISH, RUN_GATE
 from mergebot.adapters.pulse import HANDS
 from mergebot.domain.ids import Lane
 from mergebot.ports.errors import Refused, Unavailable
-from mergebot.services.gating import gate
+from mergebot.services.gating import gate, sweep
 from mergebot.services.intake import drain
 from mergebot.services.publishing import publish
 from mergebot.services.tick import tick
@@ -20,9 +21,12 @@ from mergebot.wiring.desk import Desk
 
 log = structlog.get_logger()
 
+SWEEP_S = 3600.0
+
 
 def register(app: Celery, desk_of: Callable[[], Desk]) -> None:
     """Make the tasks known to `app`; `desk_of` gives the pool child its own desk."""
+    sweeping = _Sweeping()
 
     @app.task(name=TICK, soft_time_limit=SOFT_LIMIT_S, time_limit=HARD_LIMIT_S)
     def tick_lane(lane_key: str) -> None:
@@ -44,8 +48,22 @@ def register(app: Celery, desk_of: Callable[[], Desk]) -> None:
         def work(desk: Desk, lane: Lane) -> None:
             with structlog.contextvars.bound_contextvars(run=run):
                 gate(desk.parts, desk.gatekeeper, lane, run)
+            sweeping.after_gate(desk)
 
         _with_lane(desk_of(), RUN_GATE, lane_key, work)
+
+
+class _Sweeping:
+    """Now and then removes what died with its worker: after a pool child's first gate, then hourly."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def after_gate(self, desk: Desk) -> None:
+        """Sweep where it is time."""
+        if monotonic() >= self._next:
+            self._next = monotonic() + SWEEP_S
+            sweep(desk.parts.store, desk.workspaces)
 
 
 def _take_in(desk: Desk) -> None:

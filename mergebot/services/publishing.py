@@ -26,6 +26,7 @@ log = structlog.get_logger()
 BATCH = 50
 WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
 TRIES_MAX = 50
+ROUNDS = 5
 MARKER = "<!-- mergebot:"
 WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1}
 """Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
@@ -118,15 +119,21 @@ def _tell(parts: Parts, lane: Lane, pr: int, topic: str, *, text: str) -> None:
 
 
 def _notice(parts: Parts, lane: Lane, pr: int) -> None:
-    letter = letter_for(parts, lane, pr)
-    if letter is None:
-        return
-    record = parts.store.notice(lane, pr)
-    if record is not None and record.digest == letter.digest:
-        return
-    comment = _write_some(parts, lane, pr, letter, record)
-    parts.forge.report(lane.repo, letter.check)
-    parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
+    """Write until what stands there is what the record says now.
+
+    Whoever was paused in the middle writes old news over what another publisher wrote since, and
+    no forge has a compare-and-swap for comments.
+    """
+    for _ in range(ROUNDS):
+        letter = letter_for(parts, lane, pr)
+        if letter is None:
+            return
+        record = parts.store.notice(lane, pr)
+        if record is not None and record.digest == letter.digest:
+            return
+        comment = _write_some(parts, lane, pr, letter, record)
+        parts.forge.report(lane.repo, letter.check)
+        parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
 
 
 def _write_some(

@@ -51,6 +51,12 @@ class Commands(LazyGroup):
         Entry("resume", "mergebot.cli.queue:resume", "End a halt.", ASK),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
+        Entry(
+            "simulate",
+            "mergebot.cli.simulate:simulate",
+            "Play the planner on a trace, beside an oracle.",
+            CHECK,
+        ),
     )
 
 

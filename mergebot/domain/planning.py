@@ -156,11 +156,12 @@ def _for_the_queue(snapshot: Snapshot, tip: Sha) -> tuple[Proposal, ...]:
     torn = [each.pr for each in apart if isinstance(each.state, Gating) and _torn(each, whole)]
     if torn:
         return tuple(Restart(pr) for pr in torn)
-    suspects = [each for each in apart if isinstance(each.state, Queued)]
-    if suspects and room > 0:
-        return (_prepare(suspects, tip, how),)
     chain = [each for each in able if not is_apart(each)][: how.window]
-    return _along(snapshot, chain, tip, how=how, whole=whole, room=room)
+    along = _along(snapshot, chain, tip, how=how, whole=whole, room=room)
+    suspects = [each for each in apart if isinstance(each.state, Queued)]
+    if suspects and room > 0 and not any(isinstance(each, Land | Restart) for each in along):
+        return (_prepare(suspects, tip, how),)
+    return along
 
 
 def _along(

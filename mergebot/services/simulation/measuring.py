@@ -13,7 +13,10 @@ Z95 = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """One policy on one pool. Times are in seconds, from arrival; gate time is per landing."""
+    """One policy on one pool. Times are in seconds, from arrival; gate time is per landing.
+
+    `waits` are the turnarounds of all that landed, shortest first.
+    """
 
     mean_s: float
     p50_s: float
@@ -24,6 +27,7 @@ class Measures:
     drained_s: float
     landed: int
     refused: int
+    waits: tuple[float, ...]
 
 
 FIELDS = (
@@ -62,6 +66,7 @@ def measure(world: World, ledger: Ledger) -> Measures:
         drained_s=drained,
         landed=count,
         refused=len(noes),
+        waits=tuple(waits),
     )
 
 

@@ -49,6 +49,12 @@ class Commands(LazyGroup):
         Entry("retry", "mergebot.cli.queue:retry", "Try the same head once more.", ASK),
         Entry("halt", "mergebot.cli.queue:halt", "Let nothing land until `resume`.", ASK),
         Entry("resume", "mergebot.cli.queue:resume", "End a halt.", ASK),
+        Entry(
+            "doctor",
+            "mergebot.cli.doctor:doctor",
+            "Say what is set up wrong, and what differs.",
+            CHECK,
+        ),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
         Entry(

@@ -140,7 +140,7 @@ def reception(settings: Settings) -> Reception:
 def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redactor) -> Parts:
     clock = SystemClock()
     server = Server(redactor, settings.github_url)
-    credentials = _credentials(settings, server)
+    credentials = credentials_of(settings, server)
     return Parts(
         clock=clock,
         tokens=RandomTokens(),
@@ -162,7 +162,8 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
     )
 
 
-def _credentials(settings: Settings, server: Server) -> BotCredentials:
+def credentials_of(settings: Settings, server: Server) -> BotCredentials:
+    """Return who the bot is on the forge; raises Refused for a key that cannot be read."""
     app, key = settings.github_app_id, settings.github_app_key_file
     if app is None or key is None:
         return TokenCredentials(settings.github_token.get_secret_value())

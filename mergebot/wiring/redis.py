@@ -7,7 +7,7 @@ from typing import Protocol
 
 from mergebot.adapters.clock import SystemClock
 from mergebot.adapters.pulse import RedisPulse
-from mergebot.adapters.redis.connect import check_server, connect
+from mergebot.adapters.redis.connect import about_server, check_server, connect
 from mergebot.adapters.redis.embedded import EmbeddedValkey
 from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.settings import Settings
@@ -54,3 +54,12 @@ def beater(settings: Settings, part: str) -> Callable[[], None]:
 def pulse_of(settings: Settings) -> Callable[[str], float | None]:
     """Return what tells when a part last made progress; it raises Unavailable."""
     return RedisPulse(connect(settings.redis)).last
+
+
+def redis_about(settings: Settings) -> str:
+    """Return what kind of Redis that is, in one line; raises Unavailable."""
+    client = connect(settings.redis)
+    try:
+        return about_server(client)
+    finally:
+        client.close()

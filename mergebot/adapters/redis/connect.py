@@ -62,6 +62,19 @@ def check_server(client: Redis) -> None:
         )
 
 
+def about_server(client: Redis) -> str:
+    """Return the server's version, policy and memory in one line; raises Unavailable."""
+    asked: Any = client
+    with sorted_errors():
+        server, memory = asked.info("server"), asked.info("memory")
+        policy = _eviction_policy(asked)
+    name = "Valkey" if "valkey_version" in server else "Redis"
+    version = server.get("valkey_version") or server.get("redis_version", "unknown")
+    used, most = memory.get("used_memory_human", "?"), int(memory.get("maxmemory", 0))
+    limit = f" of {most // 2**20} MiB" if most else ", without a limit"
+    return f"{name} {version}, {policy}, {used} used{limit}"
+
+
 def _eviction_policy(client: Any) -> str:
     """Return the policy; many hosted servers refuse CONFIG, and INFO says it too."""
     try:

@@ -1,0 +1,77 @@
+"""What a doctor works with: this host's tools, the Redis, the forge and the queue's record."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from mergebot.adapters.github.checkup import GithubCheckup
+from mergebot.adapters.github.client import Client, Server
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.services.inspecting import Finding, inspect
+from mergebot.settings import Settings
+from mergebot.wiring.desk import credentials_of, desk, redactor_for
+from mergebot.wiring.gates import trouble_with
+from mergebot.wiring.redis import check_redis, redis_about
+
+GIT_MIN = (2, 40)
+"""The first git that replays commits in memory, with a base of our choice."""
+
+GIT_ANSWERS_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    """Looks at everything that these settings name."""
+
+    settings: Settings
+
+    def host(self) -> list[Finding]:
+        """Return what this machine brings along."""
+        sandbox = trouble_with(self.settings.sandbox)
+        name = self.settings.sandbox
+        shown = Finding("sandbox", f"{name} works here") if not sandbox else None
+        return [_git(), shown or Finding("sandbox", sandbox, "gates cannot run on this host")]
+
+    def redis(self) -> Finding:
+        """Return whether Redis is there and fit to hold a queue."""
+        if not self.settings.redis:
+            text = "MERGEBOT_REDIS_URL is not set and no embedded Valkey runs"
+            return Finding("Redis", text, "start `mergebot up`, or set MERGEBOT_REDIS_URL")
+        try:
+            check_redis(self.settings)
+            return Finding("Redis", redis_about(self.settings))
+        except (Refused, Unavailable) as error:
+            return Finding("Redis", str(error), "nothing works without it")
+
+    def forge(self) -> Finding:
+        """Return whether the forge answers, and as whom."""
+        try:
+            me = desk(self.settings).parts.forge.me()
+        except (Refused, Unavailable) as error:
+            return Finding("forge", str(error), "check MERGEBOT_GITHUB_URL and the token")
+        return Finding("forge", f"{self.settings.github_url} knows the bot as {me.login}")
+
+    def repositories(self) -> list[Finding]:
+        """Return what is found about each repository; needs Redis and the forge."""
+        parts = desk(self.settings).parts
+        server = Server(redactor_for(self.settings), self.settings.github_url)
+        checkup = GithubCheckup(Client(server, credentials_of(self.settings, server)))
+        found = [each for repo in self.settings.repos for each in inspect(parts, checkup, repo)]
+        aside = parts.inbox.aside()
+        if aside:
+            advice = "the log names them (delivery_set_aside); what they told is found anyway"
+            found.append(Finding("inbox", f"{aside} deliveries could not be handled", advice))
+        return found
+
+
+def _git() -> Finding:
+    path = shutil.which("git")
+    if path is None:
+        return Finding("git", "there is none on PATH", "install git 2.40 or newer")
+    done = subprocess.run(
+        [path, "--version"], capture_output=True, text=True, check=False, timeout=GIT_ANSWERS_S
+    )
+    numbers = tuple(map(int, re.findall(r"\d+", done.stdout)[:2]))
+    advice = "" if numbers >= GIT_MIN else "install git 2.40 or newer"
+    return Finding("git", done.stdout.strip() or "it does not tell its version", advice)

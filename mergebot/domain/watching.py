@@ -36,6 +36,12 @@ def unheld(candidate: Candidate, pull: PullRequest, queue: QueuePolicy) -> bool:
     return parked and queue.hold_label not in pull.labels
 
 
+def waits_for_people(candidate: Candidate) -> bool:
+    """Tell whether only what people do ends the candidate's wait."""
+    parked = candidate.state
+    return isinstance(parked, Parked) and parked.reason in (Reason.HELD, Reason.NOT_READY)
+
+
 def label_of(kind: Kind, queue: QueuePolicy) -> str:
     """Return the label that is the durable record of a candidate of this kind."""
     return queue.fix_label if kind is Kind.REPAIR else queue.label

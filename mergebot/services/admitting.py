@@ -12,7 +12,7 @@ from mergebot.domain.lane import Snapshot
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
-from mergebot.domain.watching import label_of, unheld, watch
+from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
@@ -75,6 +75,8 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
             return decision.move(candidate, Queued(), "the hold label is gone")
         if _now_ready(candidate, approvals, queue):
             return decision.move(candidate, Queued(), "it is approved now")
+        if pull.merged and waits_for_people(candidate):
+            return decision.move(candidate, Queued(), "it is merged: what is left of it is looked at")
         return decision
 
     return decide(parts, lane, rule)

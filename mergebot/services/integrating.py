@@ -44,7 +44,7 @@ from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
 from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
-from mergebot.services.preparing import scope_of
+from mergebot.services.preparing import bring_in, scope_of
 from mergebot.services.trunk import observe, read_rules, with_rules
 from mergebot.services.vouching import signed, vouched
 
@@ -192,6 +192,8 @@ def _derive_again(
     if policy is None or not isinstance(state, Verified):
         return Wait("the rules on the trunk cannot be used")
     merge = state.merge
+    if not bring_in(hands.git, Decision(snapshot), candidate):
+        return Wait("the forge's git does not show the head")
     replay = hands.git.replay(request_for(candidate, policy, merge.base))
     if not isinstance(replay, Replayed) or replay.merge.merged != merge.merged:
         return Turn(Queued(), "its merged commit could not be made again: it is gated anew")

@@ -42,6 +42,13 @@ class Retried:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlap:
+    """Its claim shares files with a live one of another task; `text` says whose."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A wish to land `pull` at `head`, by `actor`, who may do `permission` here.
 
@@ -54,7 +61,7 @@ class Request:
     actor: Actor
     permission: Permission
     approvals: int
-    claim: Claim | NoClaim | tuple[str, ...]
+    claim: Claim | NoClaim | Overlap | tuple[str, ...]
     way: Labelled | Retried
     unlandable: str = ""
 
@@ -79,7 +86,7 @@ def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Can
             head_branch=pull.head_branch,
             same_repository=pull.head_repo == snapshot.lane.repo,
         ),
-        claim=NoClaim() if isinstance(claim, tuple) else claim,
+        claim=claim if isinstance(claim, Claim) else NoClaim(),
         enqueued_by=request.actor,
         enqueued_at=snapshot.now,
         budget=budget,
@@ -176,6 +183,8 @@ def _no_landing(request: Request) -> tuple[Reason, str] | None:
 
 
 def _bad_claim(request: Request) -> tuple[Reason, str] | None:
+    if isinstance(request.claim, Overlap):
+        return Reason.CLAIM_OVERLAP, request.claim.text
     if isinstance(request.claim, tuple):
         return Reason.CLAIM_MISSING, "its claim block cannot be used: " + " ".join(request.claim)
     return None

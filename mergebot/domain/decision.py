@@ -6,8 +6,8 @@ Rules take a decision and return a richer one. Nothing happens until it is commi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mergebot.domain.candidate import Candidate, Kind, State, Verified, run_of
-from mergebot.domain.effects import Effect, PublishNotice, RemoveLabel
+from mergebot.domain.candidate import Candidate, Claim, Kind, Landed, State, Verified, run_of
+from mergebot.domain.effects import Effect, EndClaim, PublishNotice, RemoveLabel
 from mergebot.domain.lane import RunOrder, Snapshot
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.receipts import Receipt
@@ -99,4 +99,7 @@ def _notices(candidate: Candidate, snapshot: Snapshot) -> tuple[Effect, ...]:
         return (notice,)
     queue = snapshot.policy.queue if snapshot.policy else QueuePolicy()
     label = queue.fix_label if candidate.kind is Kind.REPAIR else queue.label
-    return (notice, RemoveLabel(candidate.pr, label))
+    ended: tuple[Effect, ...] = (notice, RemoveLabel(candidate.pr, label))
+    if isinstance(candidate.state, Landed) and isinstance(candidate.claim, Claim):
+        return (*ended, EndClaim(candidate.pr, candidate.state.receipt))
+    return ended

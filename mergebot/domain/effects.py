@@ -83,4 +83,17 @@ class DropCandidate:
         return f"keep:{self.pr}"
 
 
-Effect = PublishNotice | Tell | RemoveLabel | AddLabel | KeepCandidate | DropCandidate
+@dataclass(frozen=True, slots=True)
+class EndClaim:
+    """End the claim of a PR that landed; `receipt` names the evidence."""
+
+    pr: int
+    receipt: str
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"endclaim:{self.pr}"
+
+
+Effect = PublishNotice | Tell | RemoveLabel | AddLabel | KeepCandidate | DropCandidate | EndClaim

@@ -6,9 +6,22 @@ lets a candidate through only when each of them agrees; what it does not know is
 
 from dataclasses import dataclass
 
-from mergebot.domain.candidate import Cancelled, Candidate, Kind, Parked, Queued, State, Verified
+from mergebot.domain.candidate import (
+    Cancelled,
+    Candidate,
+    Claim,
+    Ejected,
+    Kind,
+    NoClaim,
+    Parked,
+    PlainEvidence,
+    Queued,
+    State,
+    Verified,
+)
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import Snapshot
+from mergebot.domain.ledger import Ledger
 from mergebot.domain.planning import may_land
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
@@ -87,6 +100,30 @@ def permitted(candidate: Candidate, permission: Permission, actors: tuple[int, .
     if candidate.kind is Kind.NORMAL and candidate.enqueued_by.id in actors:
         return True
     return permission >= needed
+
+
+def claim_narrowed(pinned: Claim, written: Claim | NoClaim, *, now: float) -> Turn | None:
+    """Decide what a claim that was edited since it was pinned means: a wider one changes nothing."""
+    patterns = written.patterns if isinstance(written, Claim) else ()
+    gone = [each for each in pinned.patterns if each not in patterns]
+    if not gone:
+        return None
+    text = f"{gone[0]} was taken out of its claim after it was queued: label again to queue it as it is"
+    return Turn(Ejected(Reason.CLAIM_MISSING, PlainEvidence(text), now), text)
+
+
+def claim_lost(candidate: Candidate, pinned: Claim, ledger: Ledger, *, now: float) -> Turn | None:
+    """Decide what the ledger means for the pinned claim: it has to be live, its own, and alone."""
+    rivals = ledger.rivals(pinned.patterns, but=pinned.id)
+    if rivals:
+        holder = rivals[0]
+        text = f"some of its files are claimed by {holder.owner} for {holder.task} now"
+        return Turn(Ejected(Reason.CLAIM_OVERLAP, PlainEvidence(text), now), text)
+    held = ledger.claims.get(pinned.id)
+    if held is None or held.pr != candidate.pr:
+        text = f"its claim {pinned.id} ended after it was queued: label again to claim anew"
+        return Turn(Ejected(Reason.CLAIM_MISSING, PlainEvidence(text), now), text)
+    return None
 
 
 def moved_text(base: Sha, trunk: Sha | None) -> str:

@@ -29,6 +29,7 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.gate import StepResult
+from mergebot.domain.ledger import LedgerClaim
 from mergebot.domain.markdown import Markdown, escape, one_line
 from mergebot.domain.reasons import Fault, Reason, consequence
 from mergebot.domain.status import (
@@ -39,7 +40,7 @@ from mergebot.domain.status import (
     hidden_line,
     status_document,
 )
-from mergebot.domain.wording import count
+from mergebot.domain.wording import count, duration
 
 TITLE_CHARS_MAX = 140
 """Of a check's title: commit statuses show no more."""
@@ -153,6 +154,21 @@ def template_of(state: State) -> str:
 def told(text: str) -> tuple[str, Mapping[str, object]]:
     """Return the letter that answers a request which made no candidate, and its facts."""
     return "notices/told.md.j2", {"text": text}
+
+
+def holders_text(sentence: str, holders: Sequence[LedgerClaim], now: float) -> str:
+    """Tell whoever is refused a claim who holds what, since when, and how to ask."""
+    lines = [
+        f"{each.owner} has {', '.join(each.every[:5])}{' and more' if len(each.every) > 5 else ''} "  # noqa: PLR2004 - as many as fit a line
+        f"for {each.task} since {duration(now - each.claimed_at)}"
+        f"{f', in #{each.pr}' if each.pr else ''} (claim {each.id})"
+        for each in holders[:5]
+    ]
+    ask = ""
+    if holders:
+        where = f"comment on #{holders[0].pr}" if holders[0].pr else "ask its owner"
+        ask = f"; to get it, {where} to release or narrow the claim, or let an admin decide"
+    return f"{sentence}: {'; '.join(lines)}{ask}" if lines else sentence
 
 
 def halted(view: Document, trunk: str, page: str) -> tuple[str, Mapping[str, object]]:

@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 
 from mergebot.domain.admission import Labelled, Request, Retried, admit
-from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
-from mergebot.domain.claims import ClaimBlock, ClaimFaults, NoBlock, parse_claim_block
+from mergebot.domain.candidate import Candidate, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Actor, Lane, Sha
@@ -16,6 +15,7 @@ from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
+from mergebot.services.pinning import pin
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,9 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
         if _now_ready(candidate, approvals, queue):
             return decision.move(candidate, Queued(), "it is approved now")
         if pull.merged and waits_for_people(candidate):
-            return decision.move(candidate, Queued(), "it is merged: what is left of it is looked at")
+            return decision.move(
+                candidate, Queued(), "it is merged: what is left of it is looked at"
+            )
         return decision
 
     return decide(parts, lane, rule)
@@ -117,14 +119,18 @@ def _promote(decision: Decision, current: Candidate, request: Request) -> Decisi
 
 
 def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
+    permission = permission_of(parts, lane, wish.actor)
+    listed = wish.actor.id in queue_policy(parts.store.read(lane)).actors
+    # What nobody may queue reserves nothing either.
+    allowed = permission >= Permission.WRITE or listed
     return Request(
         pull=wish.pull,
         head=wish.head,
         kind=wish.kind,
         actor=wish.actor,
-        permission=permission_of(parts, lane, wish.actor),
+        permission=permission,
         approvals=_approvals(parts, lane, wish.pull),
-        claim=claim_of(wish.pull),
+        claim=pin(parts, lane, wish.pull) if allowed else NoClaim(),
         unlandable=cannot_land(parts, lane, parts.store.read(lane).policy),
         way=wish.way,
     )
@@ -135,17 +141,6 @@ def _approvals(parts: Parts, lane: Lane, pull: PullRequest) -> int:
     if queue.require_approvals == 0 or pull.closed:
         return 0
     return parts.forge.approvals(lane.repo, pull.number)
-
-
-def claim_of(pull: PullRequest) -> Claim | NoClaim | tuple[str, ...]:
-    """Return the claim that a PR's description makes, or what is wrong with it."""
-    match parse_claim_block(pull.body):
-        case NoBlock():
-            return NoClaim()
-        case ClaimFaults(faults):
-            return faults
-        case ClaimBlock(task, patterns, assumes):
-            return Claim(f"pr-{pull.number}", task, patterns, assumes)
 
 
 def _now_ready(candidate: Candidate, approvals: int, queue: QueuePolicy) -> bool:

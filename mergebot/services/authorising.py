@@ -6,8 +6,8 @@ too. Right before a landing the label, its setter, the last push and the claim a
 
 from dataclasses import replace
 
-from mergebot.domain.candidate import Cancelled, Candidate, Claim, NoClaim, Parked
-from mergebot.domain.ids import short
+from mergebot.domain.candidate import Cancelled, Candidate, Parked
+from mergebot.domain.ids import Lane, short
 from mergebot.domain.landing import Turn, permitted
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import FORGE_WAIT_S
@@ -15,8 +15,9 @@ from mergebot.domain.policy import Policy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
-from mergebot.services.admitting import claim_of, permission_of
+from mergebot.services.admitting import permission_of
 from mergebot.services.parts import Parts
+from mergebot.services.pinning import written_claim
 
 
 def authorised(
@@ -50,12 +51,6 @@ def bounded(candidate: Candidate, permission: Permission) -> Candidate:
     return replace(candidate, authority=min(candidate.authority, permission))
 
 
-def claimed_now(candidate: Candidate, pull: PullRequest) -> Candidate:
-    """Return the candidate with the claim that the PR's description makes now.
-
-    A claim from elsewhere than the description stays as it is.
-    """
-    if isinstance(candidate.claim, Claim) and candidate.claim.id != f"pr-{candidate.pr}":
-        return candidate
-    claim = claim_of(pull)
-    return replace(candidate, claim=claim if isinstance(claim, Claim) else NoClaim())
+def claimed_now(parts: Parts, lane: Lane, candidate: Candidate, pull: PullRequest) -> Candidate:
+    """Return the candidate with the claim that the PR itself makes now."""
+    return replace(candidate, claim=written_claim(parts, lane, pull, candidate.claim))

@@ -44,6 +44,7 @@ from mergebot.services.chain import request_for
 from mergebot.services.deciding import commit
 from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
+from mergebot.services.pinning import claim_turn
 from mergebot.services.preparing import bring_in, scope_of
 from mergebot.services.trunk import observe, read_rules, with_rules
 from mergebot.services.vouching import signed, vouched
@@ -181,6 +182,7 @@ def _check(hands: Hands, snapshot: Snapshot, candidate: Candidate) -> Go | Wait 
     if not vouched(hands.parts.notary, lane, checked.verified.verdict):
         return Turn(Queued(), "no worker of this installation sealed its verdict: gated anew")
     turn = authorised(hands.parts, snapshot, candidate, facts.pull, policy)
+    turn = turn or claim_turn(hands.parts, snapshot, candidate, facts.pull)
     return turn or _derive_again(hands, snapshot, bounded(candidate, facts.permission), facts.pull)
 
 
@@ -197,7 +199,7 @@ def _derive_again(
     replay = hands.git.replay(request_for(candidate, policy, merge.base))
     if not isinstance(replay, Replayed) or replay.merge.merged != merge.merged:
         return Turn(Queued(), "its merged commit could not be made again: it is gated anew")
-    for each in (candidate, claimed_now(candidate, pull)):
+    for each in (candidate, claimed_now(hands.parts, snapshot.lane, candidate, pull)):
         outside = scope_of(hands.git, each, policy, replay)
         if outside is not None:
             evidence = ScopeEvidence(merge, outside.strayed, outside.details)

@@ -7,6 +7,7 @@ import structlog
 from mergebot.domain.effects import (
     AddLabel,
     DropCandidate,
+    EndClaim,
     KeepCandidate,
     PublishNotice,
     RemoveLabel,
@@ -17,6 +18,7 @@ from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
+from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -106,6 +108,8 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
             parts.forge.add_label(lane.repo, pr, label)
         case KeepCandidate(pr, merged):
             git_of(parts, lane).keep_candidate(pr, merged)
+        case EndClaim(pr, receipt):
+            end_landed_claim(parts, lane, pr, receipt)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
 

@@ -55,6 +55,12 @@ class Commands(LazyGroup):
             "Say what is set up wrong, and what differs.",
             CHECK,
         ),
+        Entry(
+            "receipt",
+            "mergebot.cli.receipt:receipt",
+            "Read and prove what landed, from a clone alone.",
+            CHECK,
+        ),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
         Entry(

@@ -92,10 +92,10 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """How often the checker refused a proposal for each reason; `latest` is the last sentence."""
+    """How often the checker refused a proposal for each reason; `recent` has the last sentences."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    latest: str = ""
+    recent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

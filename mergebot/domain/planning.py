@@ -156,7 +156,7 @@ def _for_the_queue(snapshot: Snapshot, tip: Sha) -> tuple[Proposal, ...]:
     torn = [each.pr for each in apart if isinstance(each.state, Gating) and _torn(each, whole)]
     if torn:
         return tuple(Restart(pr) for pr in torn)
-    chain = [each for each in able if not is_apart(each)][: how.window]
+    chain = [each for each in able if not is_apart(each)]
     along = _along(snapshot, chain, tip, how=how, whole=whole, room=room)
     suspects = [each for each in apart if isinstance(each.state, Queued)]
     if suspects and room > 0 and not any(isinstance(each, Land | Restart) for each in along):
@@ -176,14 +176,15 @@ def _along(
     """Walk the chain up to the first one that needs something done."""
     nodes: set[str | None] = set()
     front = True
-    for place, candidate in enumerate(chain):
+    for place, candidate in enumerate(chain[: how.window]):
         state = candidate.state
         merge = None if _torn(candidate, whole) else _merge_on(candidate, base)
         if isinstance(state, Blocked) and state.base == base:
             continue
         if merge is None and isinstance(state, Queued):
             full = room < 1 or len(nodes) >= how.nodes
-            return () if full else (_prepare(chain[place:], base, how),)
+            waiting = chain[place : how.window]
+            return () if full else (_prepare(waiting, base, how),)
         if merge is None:
             return tuple(Restart(pr) for pr in _fallen(chain[place:]))
         if front and may_land(snapshot, candidate):

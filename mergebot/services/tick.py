@@ -6,9 +6,12 @@ A tick holds the lane's lease so that two do not do the same work at once; whoev
 notes that it is wanted, and the holder goes round once more.
 """
 
+from collections.abc import Sequence
+
 import structlog
 
 from mergebot.domain.candidate import Queued
+from mergebot.domain.checking import Objection, objection, refuse
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import company_of
 from mergebot.domain.ids import Lane
@@ -23,8 +26,10 @@ from mergebot.domain.planning import (
     Proposal,
     Restart,
     plan,
+    ready,
 )
 from mergebot.domain.settling import settle
+from mergebot.domain.speculation import pace
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.leases import HeldLease, lane_lease
@@ -132,15 +137,43 @@ def _round(hands: Hands, decision: Decision) -> Decision:
         proposals = plan(decision.snapshot)
         landing = next((each for each in proposals if isinstance(each, Land)), None)
         others = [each for each in proposals if not isinstance(each, Land)]
-        if not others:
+        checked = [(each, objection(decision.snapshot, each)) for each in others]
+        if all(against for _, against in checked):
+            decision = _refuse_all(decision, [against for _, against in checked if against])
             break
-        for proposal in others:
-            decision = _follow(hands, decision, proposal)
+        for proposal, _ in checked:
+            decision = _follow_checked(hands, decision, proposal)
+    decision = _with_mode(decision)
     if landing is None:
         return decision
+    against = objection(decision.snapshot, landing)
+    if against is not None:
+        return refuse(decision, against)
     if decision.touched:
         decision = Decision(commit(hands.parts, decision))
     return land(hands, decision, landing.pr)
+
+
+def _refuse_all(decision: Decision, objections: Sequence[Objection]) -> Decision:
+    for each in objections:
+        decision = refuse(decision, each)
+    return decision
+
+
+def _follow_checked(hands: Hands, decision: Decision, proposal: Proposal) -> Decision:
+    against = objection(decision.snapshot, proposal)
+    if against is not None:
+        log.warning("proposal_refused", lane=decision.snapshot.lane.repo, why=against.text)
+        return refuse(decision, against)
+    return _follow(hands, decision, proposal)
+
+
+def _with_mode(decision: Decision) -> Decision:
+    """Say how the planner works now, with whatever else is written anyway."""
+    snapshot = decision.snapshot
+    mode = pace(snapshot, ready(snapshot)).text if snapshot.policy else ""
+    changed = decision.touched and mode != snapshot.state.mode
+    return decision.lane(mode=mode) if changed else decision
 
 
 def _first_look(hands: Hands, decision: Decision) -> Decision:

@@ -75,6 +75,9 @@ DISAGREE_WAIT_S = 2.0
 LABEL_SLACK_S = 1.0
 """Between a label's time by the forge's clock, in whole seconds, and its admission by ours."""
 
+WEBHOOK_WAIT_S = 10.0
+"""How long a label whose head nobody can tell is left to its webhook: they come within seconds."""
+
 GENERATION_LEAP = 1000
 """Added to the highest generation in any receipt when a record is rebuilt: generations that were
 given out and landed nothing left no receipt, and there are never so many between two landings."""

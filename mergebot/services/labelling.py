@@ -10,7 +10,7 @@ from mergebot.domain.candidate import Kind
 from mergebot.domain.effects import RemoveLabel
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Snapshot
-from mergebot.domain.limits import LABEL_SLACK_S
+from mergebot.domain.limits import LABEL_SLACK_S, WEBHOOK_WAIT_S
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import PullRequest
 from mergebot.domain.watching import label_of
@@ -35,6 +35,9 @@ def admit_labelled(parts: Parts, lane: Lane, pulls: Sequence[PullRequest]) -> No
             _unlabel(parts, lane, pull.number, event.label)
             continue
         head = authorised_head(parts, lane, pull, event, seen=seen)
+        if head == NO_HEAD and parts.clock.now() - event.at < WEBHOOK_WAIT_S:
+            # Its webhook, which knows the head, may be on its way: the next round looks again.
+            continue
         bring_in(parts, lane, Wish(pull, head, _kind(pull, queue), event.actor, Labelled()))
     now = parts.clock.now()
     parts.store.see_heads(lane, {pull.number: SeenHead(pull.head, now) for pull in pulls})

@@ -144,9 +144,9 @@ class Play:
     def _look(self) -> None:
         """Tell every change of state since the last look."""
         found = self._queue()
-        recent = [*found["recent"]["landings"], *found["recent"]["ejections"]]
-        for entry in sorted((*found["entries"], *recent), key=lambda each: int(each["pr"])):
-            pr = int(entry["pr"])
+        seen = [*found["recent"]["ejections"], *found["recent"]["landings"], *found["entries"]]
+        newest = {int(each["pr"]): each for each in sorted(seen, key=lambda each: each["attempt"])}
+        for pr, entry in sorted(newest.items()):
             now = (entry["state"], entry["reason"])
             if pr not in self._roles or self._seen.get(pr) == now:
                 continue

@@ -158,7 +158,7 @@ def _write_some(
 def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None) -> int:
     repo = lane.repo
     if letter.fresh and not _written_fresh(parts, lane, pr, letter):
-        return _add(parts, lane, pr, letter.body)
+        return _add_once(parts, lane, pr, letter)
     known = record.comment_id if record else _find(parts, lane, pr)
     if known is None:
         return _add(parts, lane, pr, letter.body)
@@ -167,6 +167,25 @@ def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeReco
     except Missing:
         return _add(parts, lane, pr, letter.body)
     return known
+
+
+def _add_once(parts: Parts, lane: Lane, pr: int, letter: Letter) -> int:
+    """Write a new comment; where another publisher wrote the same meanwhile, let the first stand.
+
+    Whoever was paused right before it cannot know better: no forge creates a comment only if.
+    """
+    comment = _add(parts, lane, pr, letter.body)
+    me = parts.forge.me().id
+    said = [
+        each.id
+        for each in parts.forge.comments(lane.repo, pr)
+        if each.author.id == me and letter.marker in each.body
+    ]
+    first = min(said, default=comment)
+    if first != comment:
+        template, facts = told("This was written twice; the comment before says it.")
+        parts.forge.edit_comment(lane.repo, comment, parts.letters.render(template, facts))
+    return first
 
 
 def _written_fresh(parts: Parts, lane: Lane, pr: int, letter: Letter) -> bool:

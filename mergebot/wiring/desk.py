@@ -33,6 +33,7 @@ from mergebot.adapters.redis.leases import RedisLeases
 from mergebot.adapters.redis.ledger import RedisLedger
 from mergebot.adapters.redis.logs import RedisLogs
 from mergebot.adapters.redis.runs import RedisRuns
+from mergebot.adapters.redis.shelf import RedisShelf
 from mergebot.adapters.redis.store import RedisStore
 from mergebot.adapters.signing import KeyNotary, make_key, open_notary
 from mergebot.adapters.workspaces import DirectoryWorkspaces
@@ -139,7 +140,7 @@ def reception(settings: Settings) -> Reception:
 
 def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redactor) -> Parts:
     clock = SystemClock()
-    server = Server(redactor, settings.github_url)
+    server = Server(redactor, settings.github_url, shelf=RedisShelf(client))
     credentials = credentials_of(settings, server)
     return Parts(
         clock=clock,

@@ -156,6 +156,12 @@ class ForgeProcess:
                 method, base + path, data=data, headers=headers, timeout=30, **more
             )
 
+    def asked(self, agent: str = "mergebot") -> list[str]:
+        """Return every request to the API that spent quota, of one user agent, in order."""
+        lines = (self.root / "requests.log").read_text().splitlines()
+        mine = [line.split(" ", 2) for line in lines if line.startswith(f"{agent} ")]
+        return [request for _, status, request in mine if status != "304"]
+
     def user(self, login: str) -> str:
         """Return a token of a user, created where missing."""
         if login not in self.tokens:

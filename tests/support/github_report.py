@@ -82,6 +82,8 @@ def _lines(routes: int, counts: Counter[str]) -> Iterator[str]:
     yield f"{routes} routes, {_share(counts['valid'], counts['answers'])} distinct answers valid"
     yield f"{counts['error bodies']} error bodies compared"
     yield f"{_share(counts['valid webhooks'], counts['webhooks'])} distinct webhooks valid"
+    if requests := counts["requests for one landing"]:
+        yield f"{requests} requests for one landing"
     if counts["examples"]:
         played, ignored = counts["examples"], counts["examples ignored"]
         yield f"{played} example payloads played, {ignored} of them ignored with a reason"

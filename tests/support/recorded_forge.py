@@ -41,6 +41,7 @@ class Recorded(Application):
     def __init__(self, served: Forge) -> None:
         super().__init__(served)
         self._journal = Path(os.environ[JOURNAL])
+        self._requests = self._journal.with_name("requests.log")
         self._new = distinct(lambda entry: f"{entry[0]} {_NAMES.sub('_', entry[1])} {entry[2]}")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -51,6 +52,9 @@ class Recorded(Application):
             return
         listener = _Listener(send)
         await super().__call__(scope, receive, listener.hear)
+        agent = dict(scope["headers"]).get(b"user-agent", b"").decode()
+        with self._requests.open("a") as requests:
+            requests.write(f"{agent} {listener.status} {scope['method']} {path}\n")
         self._note(scope["method"], path.removeprefix(API), listener)
 
     def _note(self, method: str, path: str, heard: "_Listener") -> None:

@@ -1,12 +1,14 @@
 """Who the bot is: the owner of a token, or a GitHub App that is installed in places.
 
 An App signs a short-lived JWT with its key and trades it for an installation's token, which is
-good for an hour, for the API and for git alike. One is kept per installation and replaced five
-minutes early; the redactor knows each for as long as it opens anything.
+good for an hour, for the API and for git alike. Each opens one repository only. It is replaced five
+minutes early, shared with the other processes under lock of the App's key, and the redactor knows it
+for as long as it opens anything.
 """
 
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +19,7 @@ from github import Auth
 
 from mergebot.adapters.github.client import Client, Server
 from mergebot.adapters.github.errors import Ask, odd_answer
+from mergebot.adapters.github.shelf import Safe
 from mergebot.ports.errors import Missing
 
 RENEW_EARLY_S = 300.0
@@ -41,6 +44,10 @@ class TokenCredentials:
     def account_path(self) -> str:
         """Return where the API describes the bot's own account."""
         return "/user"
+
+    def reachable(self) -> Sequence[str]:
+        """Return nothing: an account reaches more repositories than want a queue."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +86,47 @@ class AppCredentials:
                 " it must be the PEM file that GitHub gave you for the App."
             ) from None
         server.redactor.add(key)
+        self._server = server
         self._redactor = server.redactor
         self._client = Client(server, signer)
+        self._safe = Safe(server.shelf, key)
+        self._app = app_id
         self._guard = threading.Lock()
         self._installations: dict[str, int] = {}
-        self._leases: dict[int, _Lease] = {}
+        self._leases: dict[str, _Lease] = {}
         self._replaced: list[_Lease] = []
 
     def token(self, repo: str) -> str:
-        """Return a token of the installation that reaches `repo`; raises Missing for none."""
+        """Return a token for `repo`, or of any installation for ""; raises Missing for none."""
         with self._guard:
-            installation = self._installation(repo)
-            lease = self._leases.get(installation)
+            lease = self._leases.get(repo) or self._shared(repo)
             if lease is None or lease.ends_at - RENEW_EARLY_S <= time.time():
-                lease = self._renew(repo, installation)
+                lease = self._renew(repo)
             return lease.token
 
     def rejected(self, repo: str) -> None:
         """Forget what is kept for `repo`: its token was revoked, or the App installed anew."""
         with self._guard:
-            installation = self._installations.pop(repo, 0)
-            lease = self._leases.pop(installation, None)
+            self._installations.pop(repo, None)
+            lease = self._leases.pop(repo, None)
             if lease is not None:
                 self._replaced.append(lease)
+                self._safe.put(self._name(repo), "", 1.0)
+
+    def reachable(self) -> Sequence[str]:
+        """Return every repository that the App is installed on, by its present name."""
+        ask = Ask("GET", "/app/installations", "find where the App is installed")
+        names = []
+        for each in self._client.pages(ask):
+            if each.get("suspended_at") is None and isinstance(each.get("id"), int):
+                names += self._repositories(each["id"])
+        return sorted(names)
+
+    def _repositories(self, installation: int) -> list[str]:
+        token = TokenCredentials(self._made(installation, {}).token)
+        ask = Ask("GET", "/installation/repositories", "list the App's repositories")
+        found = Client(self._server, token).pages_of(ask, "repositories")
+        return [each["full_name"] for each in found if each.get("archived") is not True]
 
     def account_path(self) -> str:
         """Return where the API describes the App's bot account."""
@@ -131,28 +156,47 @@ class AppCredentials:
             raise Missing("the App is not installed anywhere yet; install it on a repository.")
         return int(found[0])
 
-    def _renew(self, repo: str, installation: int) -> _Lease:
-        path = f"/app/installations/{installation}/access_tokens"
-        ask = Ask("POST", path, f"get a token for {repo or 'the App'}", body={})
+    def _renew(self, repo: str) -> _Lease:
+        scope = {"repositories": [repo.partition("/")[2]]} if repo else {}
         try:
-            made = self._client.send(ask)
+            lease = self._made(self._installation(repo), scope)
         except Missing:
             self._installations.pop(repo, None)
             raise
+        before = self._leases.get(repo)
+        if before is not None:
+            self._replaced.append(before)
+        self._leases[repo] = lease
+        good_s = lease.ends_at - RENEW_EARLY_S - time.time()
+        self._safe.put(self._name(repo), f"{lease.ends_at} {lease.token}", max(good_s, 1.0))
+        self._forget_ended()
+        return lease
+
+    def _made(self, installation: int, scope: Mapping[str, object]) -> _Lease:
+        path = f"/app/installations/{installation}/access_tokens"
+        ask = Ask("POST", path, f"get a token of the installation {installation}", body=scope)
+        made = self._client.send(ask)
         try:
             ends_at = datetime.fromisoformat(made["expires_at"]).timestamp()
             lease = _Lease(str(made["token"]), ends_at)
         except (KeyError, TypeError, ValueError) as error:
             raise odd_answer(ask) from error
-        self._keep(installation, lease)
+        self._redactor.add(lease.token)
         return lease
 
-    def _keep(self, installation: int, lease: _Lease) -> None:
-        self._redactor.add(lease.token)
-        before = self._leases.get(installation)
-        if before is not None:
-            self._replaced.append(before)
-        self._leases[installation] = lease
+    def _shared(self, repo: str) -> _Lease | None:
+        """Return the token that another process got for `repo`."""
+        ends_at, _, token = (self._safe.get(self._name(repo)) or "").partition(" ")
+        if not token:
+            return None
+        lease = self._leases[repo] = _Lease(token, float(ends_at))
+        self._redactor.add(token)
+        return lease
+
+    def _name(self, repo: str) -> str:
+        return f"token:{self._app}:{repo.lower()}"
+
+    def _forget_ended(self) -> None:
         now = time.time()
         for old in [each for each in self._replaced if each.ends_at < now]:
             self._redactor.forget(old.token)

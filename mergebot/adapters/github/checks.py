@@ -8,8 +8,12 @@ from mergebot.adapters.github import values
 from mergebot.adapters.github.client import Client
 from mergebot.adapters.github.errors import Ask
 from mergebot.adapters.github.paths import at
+from mergebot.adapters.github.shelf import Shelf
 from mergebot.ports.errors import Missing
 from mergebot.ports.forge import CheckReport, CheckState
+
+WAITING_S = 1800.0
+"""How long a waiting check is taken for shown; a longer queue shows it again."""
 
 REMEMBERED_MAX = 2000
 """Check runs whose ids are kept, so that most reports are one request; a forgotten one costs two."""
@@ -21,6 +25,23 @@ class Reporter(Protocol):
     def report(self, repo: str, check: CheckReport) -> None:
         """Show `check`."""
         ...
+
+
+class Sparing:
+    """Shows a check that waits only once: what it waits for is told in the comment."""
+
+    def __init__(self, reporter: Reporter, shelf: Shelf) -> None:
+        self._reporter = reporter
+        self._shelf = shelf
+
+    def report(self, repo: str, check: CheckReport) -> None:
+        """Show `check`, unless it waits and is shown as waiting already."""
+        name = f"shown:{repo}:{check.sha}"
+        waits = check.state is CheckState.PENDING
+        if waits and self._shelf.get(name) == "waiting":
+            return
+        self._reporter.report(repo, check)
+        self._shelf.put(name, "waiting" if waits else "told", WAITING_S)
 
 
 class Statuses:

@@ -10,7 +10,8 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import Any, Protocol
 
 from github import Auth, Github, GithubException
@@ -25,7 +26,9 @@ from mergebot.adapters.github.errors import (
     sentence,
     trouble_from,
     trouble_in,
+    wait_after_s,
 )
+from mergebot.adapters.github.shelf import OwnShelf, Shelf, Tagged, Tags, Waits, address_of
 from mergebot.adapters.redact import Redactor
 from mergebot.ports.errors import Refused, Unavailable
 
@@ -64,11 +67,15 @@ class Credentials(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where the forge's API is, what must not leak from it, and how long one answer may take."""
+    """Where the forge's API is, what must not leak from it, and how long one answer may take.
+
+    `shelf` is shared by every process that speaks for the same account.
+    """
 
     redactor: Redactor
     url: str = GITHUB_URL
     timeout_s: int = 10
+    shelf: Shelf = field(default_factory=OwnShelf)
 
 
 class _Bearer(Auth.Auth):
@@ -103,6 +110,8 @@ class Client:
         self._mine = _Mine()
         self._guard = threading.Lock()
         self._requests: Counter[str] = Counter()
+        self._tags = Tags(server.shelf)
+        self._waits = Waits(server.shelf)
 
     @property
     def requests(self) -> Mapping[str, int]:
@@ -115,30 +124,57 @@ class Client:
 
         Raises Unavailable (Unclear for a write that may have happened) or Refused.
         """
-        return self._read(ask, self._exchange(ask, ask.path, ask.query))
+        return self._read(ask, self._exchange(ask))
 
     def pages(self, ask: Ask) -> list[dict[str, Any]]:
         """Send a listing request, follow it to its end, and return every item."""
+        return self.pages_of(ask, "")
+
+    def pages_of(self, ask: Ask, key: str) -> list[dict[str, Any]]:
+        """Do the same for a listing whose items stand under `key` of each answer."""
         items: list[dict[str, Any]] = []
-        path, query = ask.path, {**ask.query, "per_page": PER_PAGE}
+        ask = replace(ask, query={**ask.query, "per_page": PER_PAGE})
         for _ in range(PAGES_MAX):
-            answer = self._exchange(ask, path, query)
+            answer = self._exchange(ask)
             page = self._read(ask, answer)
+            if key:
+                page = page.get(key) if isinstance(page, dict) else None
             if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
                 raise odd_answer(ask)
             items += page
-            path, query = _next_page(answer), {}
-            if not path:
+            ask = replace(ask, path=_next_page(answer), query={})
+            if not ask.path:
                 return items
         raise Unavailable(sentence(ask, f"the listing has more than {PAGES_MAX} pages"))
 
-    def _exchange(self, ask: Ask, path: str, query: Mapping[str, str | int]) -> Answer:
+    def _exchange(self, ask: Ask) -> Answer:
+        token = self._credentials.token(ask.repo)
+        if (left_s := self._waits.left_s(token)) > 0:
+            raise Unavailable(sentence(ask, "the forge asked us to slow down"), left_s)
+        answer = self._sent(ask, token) if ask.writes else self._asked_again(ask, token)
+        self._waits.begin(token, wait_after_s(answer))
+        return answer
+
+    def _asked_again(self, ask: Ask, token: str) -> Answer:
+        """Read something, for free where it is what it was when somebody read it last."""
+        address = address_of(ask.path, ask.query)
+        kept = self._tags.find(token, address)
+        answer = self._sent(ask, token, kept.tag if kept else "")
+        if kept and answer.status == HTTPStatus.NOT_MODIFIED:
+            return Answer(HTTPStatus.OK, answer.headers | {"link": kept.link}, kept.text)
+        tag = answer.headers.get("etag", "")
+        if tag and answer.status == HTTPStatus.OK:
+            tagged = Tagged(tag, answer.text, answer.headers.get("link", ""))
+            self._tags.keep(token, address, tagged)
+        return answer
+
+    def _sent(self, ask: Ask, token: str, tag: str = "") -> Answer:
         with self._guard:
             self._requests[ask.verb] += 1
+        wanted = {"If-None-Match": tag} if tag else {}
         try:
-            github = self._github(self._credentials.token(ask.repo))
-            status, headers, text = github.requester.requestJson(
-                ask.verb, path, parameters=dict(query), input=ask.body
+            status, headers, text = self._github(token).requester.requestJson(
+                ask.verb, ask.path, parameters=dict(ask.query), headers=wanted, input=ask.body
             )
         except GithubException as error:
             document = json.dumps(error.data) if isinstance(error.data, dict) else ""

@@ -62,7 +62,7 @@ class Answer:
     """What came back; header names are in lower case."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: dict[str, str]
     text: str
 
 
@@ -85,6 +85,17 @@ def trouble_in(ask: Ask, answer: Answer) -> Unavailable | Refused | None:
     if status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}:
         return Missing(text)
     return Refused(text)
+
+
+def wait_after_s(answer: Answer) -> float:
+    """Return for how long nothing more may be asked after this answer, 0 for not at all.
+
+    A good answer may be the last one of the hour.
+    """
+    limited_s = _asked_to_wait_s(answer)
+    if limited_s is not None:
+        return limited_s
+    return _until_reset_s(answer) if answer.headers.get("x-ratelimit-remaining") == "0" else 0.0
 
 
 def trouble_from(ask: Ask, error: Exception) -> Unavailable | Refused:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from mergebot.adapters.github import values
 from mergebot.adapters.github.auth import TokenCredentials
-from mergebot.adapters.github.checks import CheckRuns, Statuses
+from mergebot.adapters.github.checks import CheckRuns, Sparing, Statuses
 from mergebot.adapters.github.client import Client, Credentials, Server
 from mergebot.adapters.github.errors import Ask, BadToken, Unclear
 from mergebot.adapters.github.paths import at
@@ -46,6 +46,10 @@ class BotCredentials(Credentials, Protocol):
         """Return where the API describes the bot's own account."""
         ...
 
+    def reachable(self) -> Sequence[str]:
+        """Return every repository that an App is installed on."""
+        ...
+
 
 class GithubForge:
     """A forge seen as one account; safe to share between threads."""
@@ -54,7 +58,8 @@ class GithubForge:
         self._server = server
         self._credentials = credentials
         self._client = Client(server, credentials)
-        self._reporter = (CheckRuns if credentials.is_app else Statuses)(self._client)
+        reporter = (CheckRuns if credentials.is_app else Statuses)(self._client)
+        self._reporter = Sparing(reporter, server.shelf)
         self._me: Actor | None = None
         self._doubtful: set[str] = set()
 
@@ -62,6 +67,10 @@ class GithubForge:
     def requests(self) -> Mapping[str, int]:
         """How many requests were sent so far, by method."""
         return self._client.requests
+
+    def reachable(self) -> Sequence[str]:
+        """Return every repository that the bot's App is installed on; nothing for a token."""
+        return self._credentials.reachable()
 
     def git_token(self, repo: str) -> str:
         """Return what git offers as the password of `x-access-token` for `repo`."""

@@ -98,8 +98,10 @@ def access_token(call: Call) -> Reply:
     if granted is None:
         raise unprocessable("The permissions requested are not granted to this installation.")
     scoped = dict(row)
-    wanted = body.get("repository_ids") or []
-    if wanted and not set(wanted) <= apps.repositories_of(call.store, row):
+    mine = apps.repositories_of(call.store, row)
+    named = [repo_id for repo_id in sorted(mine) if _name_of(call, repo_id) in _names(body)]
+    wanted = [*(body.get("repository_ids") or []), *named]
+    if len(named) < len(_names(body)) or not set(wanted) <= mine:
         raise unprocessable(
             "There is at least one repository that does not exist or is not accessible to the"
             " parent installation."
@@ -117,6 +119,15 @@ def access_token(call: Call) -> Reply:
             "repository_selection": selection,
         }
     )
+
+
+def _names(body: dict[str, Any]) -> set[str]:
+    return {str(name).lower() for name in body.get("repositories") or []}
+
+
+def _name_of(call: Call, repo_id: int) -> str:
+    row = repositories.by_id(call.store, repo_id)
+    return row["name_key"] if row else ""
 
 
 @endpoint("GET", "/installation/repositories", "user")

@@ -157,11 +157,12 @@ def _write_some(
 
 def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None) -> int:
     repo = lane.repo
-    if letter.fresh and not _written_fresh(parts, lane, pr, letter):
-        return _add_once(parts, lane, pr, letter)
-    known = record.comment_id if record else _find(parts, lane, pr)
+    if letter.fresh:
+        known = _mine(parts, lane, pr, lambda body: letter.marker in body)
+    else:
+        known = record.comment_id if record else _find(parts, lane, pr)
     if known is None:
-        return _add(parts, lane, pr, letter.body)
+        return _add_once(parts, lane, pr, letter)
     try:
         parts.forge.edit_comment(repo, known, letter.body)
     except Missing:
@@ -186,11 +187,6 @@ def _add_once(parts: Parts, lane: Lane, pr: int, letter: Letter) -> int:
         template, facts = told("This was written twice; the comment before says it.")
         parts.forge.edit_comment(lane.repo, comment, parts.letters.render(template, facts))
     return first
-
-
-def _written_fresh(parts: Parts, lane: Lane, pr: int, letter: Letter) -> bool:
-    """Tell whether this attempt's own comment is there already, whatever Redis remembers."""
-    return _mine(parts, lane, pr, lambda body: letter.marker in body) is not None
 
 
 def _find(parts: Parts, lane: Lane, pr: int) -> int | None:

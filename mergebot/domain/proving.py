@@ -88,6 +88,7 @@ class _Walk:
     signed: Signed
     position: int = -1
     last: Receipt | None = None
+    trunk: object = None
     landings: list[Sha] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     places: dict[str, int] = field(init=False)
@@ -111,14 +112,14 @@ class _Walk:
         if flaw is not None or base is None:
             kind, text = flaw or (Flaw.MISPLACED, "names no base on this trunk")
             self.findings.append(Finding(kind, link.commit, f"its receipt {text}"))
-            # One finding per commit: the spoiled receipt stands for what it claims to span.
+            # The spoiled receipt is named once; what follows it in the chain is no second flaw.
             self.reach(place - 1)
-            self.position = place
+            self.position, self.last = place, receipt
             return
         self.reach(base)
         self._follow(link.commit, receipt)
         self.landings.append(link.commit)
-        self.position, self.last = place, receipt
+        self.position, self.last, self.trunk = place, receipt, receipt.fields.get("trunk")
 
     def reach(self, place: int) -> None:
         """Account for the commits up to a place, which nobody landed."""
@@ -138,7 +139,7 @@ class _Walk:
         if base is None or base < self.position:
             named = _short(fields.get("base"))
             return Flaw.MISPLACED, f"names the base {named}, where the trunk did not stand"
-        if self.last is not None and fields.get("trunk") != self.last.fields.get("trunk"):
+        if self.trunk is not None and fields.get("trunk") != self.trunk:
             return Flaw.MISPLACED, "is for another trunk"
         return None
 

@@ -1,0 +1,1 @@
+"""Attacks on the real thing, by class; docs/security.md has the table of them."""

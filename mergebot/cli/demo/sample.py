@@ -150,10 +150,9 @@ MORNING = Change(
     claims=("shop/greeting.py",),
 )
 EVENING = Change(
-    "agent-9",
+    "ada",
     "Greet with a good evening",
     (Edit("shop/greeting.py", "Good evening", "Hello"),),
-    claims=("shop/greeting.py",),
 )
 PEARS = Change(
     "agent-9",
@@ -179,13 +178,12 @@ BROKEN = Change(
     (Edit("shop/prices.py", "return PRICES[name] + 1", "return PRICES[name]"),),
 )
 RENAMED = Change(
-    "agent-7",
+    "ada",
     "Call the total what it is, a sum",
     (
         Edit("shop/prices.py", "def sum_of", "def total"),
         Edit("tests/test_shop.py", "prices.sum_of", "prices.total"),
     ),
-    claims=("shop/prices.py", "tests/test_shop.py"),
 )
 RECEIPT = Change(
     "agent-9",

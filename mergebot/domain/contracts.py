@@ -144,7 +144,8 @@ def _moved(contract: Contract, reading: Reading, sayings: Sequence[Said]) -> Jud
         return Reopened(contract.name, reading.base, against.by.login, against.stance)
     valid = next((each for each in words if each.stance is Stance.REVALIDATE), None)
     if valid is not None:
-        return Settled(contract.name, "compatible: it is gated on the new revision", valid.by.login)
+        reason = f"compatible: it is gated on the new revision{_tested(contract)}"
+        return Settled(contract.name, reason, valid.by.login)
     agreed = [each for each in words if each.stance is Stance.AGREE]
     missing = _missing(contract, agreed, "")
     if agreed and not missing:
@@ -169,6 +170,10 @@ def _consent(contract: Contract, reading: Reading, sayings: Sequence[Said]) -> J
         return Settled(contract.name, "every owner agrees to its new revision", "owners")
     text = f"this change makes {shown(reading.merged)} of the contract {contract.name}"
     return Open(contract.name, reading.merged, text, missing)
+
+
+def _tested(contract: Contract) -> str:
+    return f", {', '.join(contract.tests)} among the steps" if contract.tests else ""
 
 
 _AGAINST = (Stance.DECLINE, Stance.REOPEN)

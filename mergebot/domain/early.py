@@ -39,6 +39,7 @@ class Early:
 
     `faults` are why its claim block cannot be used, `strays` a sentence for each path that its
     claim or the rules do not allow, `outside` those of these paths that a wider claim would allow.
+    `said` is true once an earlier look had something to say.
     """
 
     pr: int
@@ -55,13 +56,21 @@ class Early:
     shared: tuple[Shared, ...] = ()
     clashes: tuple[Clash, ...] = ()
     contracts: tuple[str, ...] = ()
+    said: bool = False
 
     @property
     def warns(self) -> bool:
         """Tell whether anything is in its way."""
-        return bool(self.faults or self.strays or self.holders or self.clashes or self.contracts)
+        return bool(
+            self.faults
+            or self.strays
+            or self.holders
+            or self.shared
+            or self.clashes
+            or self.contracts
+        )
 
     @property
     def worth_saying(self) -> bool:
         """Tell whether its author should hear of it: a warning, or a claim that was understood."""
-        return self.warns or bool(self.claimed)
+        return self.warns or self.said or bool(self.claimed)

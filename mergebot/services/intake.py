@@ -8,9 +8,11 @@ from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_MAX
 from mergebot.domain.news import (
+    CheckAsked,
     CheckNews,
     CommentMade,
     Ignored,
+    InstallationChanged,
     LabelSet,
     News,
     PullMoved,
@@ -21,17 +23,23 @@ from mergebot.domain.news import (
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.inbox import Delivery
 from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_policy
+from mergebot.services.auditing import closed
 from mergebot.services.branch_rules import branch_rules_of
-from mergebot.services.commanding import answer
+from mergebot.services.commanding import answer, press
 from mergebot.services.deciding import decide
+from mergebot.services.early_warning import look_early
 from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
-from mergebot.services.repositories import forget, git_of
+from mergebot.services.repositories import git_of
+from mergebot.services.tenancy import installation_changed, repository_changed
 from mergebot.services.tick import look
 
 log = structlog.get_logger()
 
 BATCH = 50
+SHAPING = ("opened", "reopened", "edited", "synchronize", "ready_for_review")
+"""Actions that may change what a pull request claims or changes."""
+
 INTAKE = "intake"
 
 
@@ -92,7 +100,10 @@ def _apply(parts: Parts, news: News) -> Lane | None:
         log.debug("delivery_ignored", why=news.reason)
         return None
     if isinstance(news, RepositoryChanged):
-        forget(parts, news.full_name)
+        repository_changed(parts, news)
+        return None
+    if isinstance(news, InstallationChanged):
+        installation_changed(parts, news)
         return None
     if isinstance(news, CheckNews):
         return None
@@ -103,14 +114,15 @@ def _apply(parts: Parts, news: News) -> Lane | None:
     match news:
         case LabelSet():
             _label(parts, lane, news)
-        case PullMoved(number=number, action="closed"):
-            _pull(parts, lane, number)
-            _drop_kept(parts, lane, number)
-        case PullMoved(number=number) | ReviewGiven(number=number):
+        case PullMoved(number=number, action=action):
+            _moved(parts, lane, number, action)
+        case ReviewGiven(number=number):
             _pull(parts, lane, number)
         case CommentMade():
             if news.author.id != parts.forge.me().id:
                 answer(parts, lane, news)
+        case CheckAsked():
+            press(parts, lane, news)
         case TrunkPushed(branch=branch, after=after):
             if branch != lane.trunk or after == parts.store.read(lane).tip:
                 return None
@@ -138,6 +150,16 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
         return
     follow(parts, lane, pull)
     bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
+
+
+def _moved(parts: Parts, lane: Lane, number: int, action: str) -> None:
+    """Look at a pull request that changed, and at its claim."""
+    _pull(parts, lane, number)
+    if action == "closed":
+        _drop_kept(parts, lane, number)
+        closed(parts, lane, number)
+    elif action in SHAPING:
+        look_early(parts, lane, number)
 
 
 def _drop_kept(parts: Parts, lane: Lane, number: int) -> None:

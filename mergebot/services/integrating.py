@@ -41,6 +41,7 @@ from mergebot.services.admitting import permission_of
 from mergebot.services.authorising import authorised, bounded, claimed_now
 from mergebot.services.branch_rules import forget_branch_rules
 from mergebot.services.chain import request_for
+from mergebot.services.contracting import contract_turn
 from mergebot.services.deciding import commit
 from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
@@ -205,7 +206,8 @@ def _derive_again(
             evidence = ScopeEvidence(merge, outside.strayed, outside.details)
             text = f"it may not touch what it touches: {outside.reason}"
             return Turn(Ejected(outside.reason, evidence, snapshot.now), text)
-    return Go(state)
+    turn = contract_turn(hands.parts, hands.git, snapshot, candidate, merge)
+    return turn or Go(state)
 
 
 def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> Decision:

@@ -12,14 +12,17 @@ from mergebot.domain.candidate import (
     ScopeEvidence,
     merge_of,
 )
+from mergebot.domain.early_notice import Desk, early_notice
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.notices import NOTHING, Beside, Light, Notice, notice_of
 from mergebot.domain.planning import in_order
 from mergebot.domain.receipts import Receipt
+from mergebot.domain.remarks import Remark, remarks_in
 from mergebot.domain.status import Place, Setting
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.forge import CheckReport, CheckState
+from mergebot.services.admitting import queue_policy
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of, repository_of
 
@@ -45,7 +48,7 @@ class Letter:
     fresh: str
     marker: str
     digest: str
-    check: CheckReport
+    check: CheckReport | None
 
 
 class Form(IntEnum):
@@ -63,8 +66,9 @@ def letter_for(parts: Parts, lane: Lane, pr: int, form: Form = Form.FULL) -> Let
     """
     snapshot = parts.store.read(lane)
     candidate = snapshot.candidate(pr) or parts.store.latest(lane, pr)
-    if candidate is None:
-        return None
+    early = _early_letter(parts, snapshot, candidate, pr)
+    if early is not None or candidate is None:
+        return early
     remote = repository_of(parts, lane.repo).clone_url
     setting = Setting(lane, snapshot.state.rules.policy, parts.public_url, remote)
     place = Place(position=_position(snapshot, pr))
@@ -76,6 +80,8 @@ def letter_for(parts: Parts, lane: Lane, pr: int, form: Form = Form.FULL) -> Let
         title=notice.title,
         summary=notice.summary,
         url=setting.page(pr),
+        pr=pr,
+        remarks=_remarks(candidate),
     )
     body = parts.letters.render(notice.template, _facts(notice, form))
     if form is Form.PLAIN:
@@ -84,8 +90,40 @@ def letter_for(parts: Parts, lane: Lane, pr: int, form: Form = Form.FULL) -> Let
     return Letter(body, notice.fresh, notice.marker, notice.digest, check)
 
 
+def _early_letter(
+    parts: Parts, snapshot: Snapshot, candidate: Candidate | None, pr: int
+) -> Letter | None:
+    """Return what a PR that is not queued should say, None where its candidate has the word.
+
+    There is no check beside it: nothing was tested, and a check that is no verdict could be taken
+    for one.
+    """
+    lane = snapshot.lane
+    early = next((each for each in parts.ledger.early(lane) if each.pr == pr), None)
+    if early is None or not early.worth_saying:
+        return None
+    if candidate is not None and (
+        candidate.open or candidate.head == early.head or not (early.warns or early.said)
+    ):
+        return None
+    queue = queue_policy(snapshot)
+    page = f"{parts.public_url.rstrip('/')}/{lane.repo}/claims"
+    desk = Desk(lane, queue.label, parts.handle, page)
+    notice = early_notice(early, desk, after_attempt=candidate.attempt if candidate else 0)
+    body = parts.letters.render(notice.template, notice.facts)
+    return Letter(body, notice.fresh, notice.marker, notice.digest, None)
+
+
 def _facts(notice: Notice, form: Form) -> Mapping[str, object]:
     return notice.facts if form is Form.FULL else {**notice.facts, "tail": "", "patch": ""}
+
+
+def _remarks(candidate: Candidate) -> tuple[Remark, ...]:
+    match candidate.state:
+        case Ejected(evidence=GateEvidence(result=result)):
+            return remarks_in(f"{result.first_error}\n{result.tail}")
+        case _:
+            return ()
 
 
 def _checked(candidate: Candidate) -> Sha:

@@ -44,6 +44,7 @@ from mergebot.ports.git import (
     Replayed,
 )
 from mergebot.services.chain import Chain, request_for
+from mergebot.services.contracting import contract_turn
 from mergebot.services.parts import Parts
 from mergebot.services.trunk import read_rules
 
@@ -94,10 +95,20 @@ def _made(
     if isinstance(replay, Replayed):
         no = _refusal(parts, git, candidate, policy, replay=replay)
         if no is None:
-            return replay.merge
+            return _by_contract(parts, git, decision, candidate, replay.merge)
     else:
         no = _unreplayed(replay, base)
     return _refuse(decision, candidate, no, base=base)
+
+
+def _by_contract(
+    parts: Parts, git: Git, decision: Decision, candidate: Candidate, merge: Merge
+) -> Merge | Decision:
+    """Let a candidate wait whose contracts moved; on a guessed base, the landing asks again."""
+    if merge.base != decision.snapshot.tip:
+        return merge
+    turn = contract_turn(parts, git, decision.snapshot, candidate, merge)
+    return decision.move(candidate, turn.state, turn.why) if turn else merge
 
 
 def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decision:

@@ -136,7 +136,8 @@ def _notice(parts: Parts, lane: Lane, pr: int) -> None:
         if record is not None and record.digest == letter.digest:
             return
         comment = _write_some(parts, lane, pr, letter, record)
-        parts.forge.report(lane.repo, letter.check)
+        if letter.check is not None:
+            parts.forge.report(lane.repo, letter.check)
         parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
 
 

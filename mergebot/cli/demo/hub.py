@@ -79,20 +79,9 @@ class Hub:
         """Put a label on a pull request."""
         self.ask(who, "POST", f"/repos/{repo}/issues/{pull}/labels", {"labels": [label]})
 
-    def remove_label(self, repo: str, who: Person, pull: int, label: str) -> None:
-        """Take a label off a pull request."""
-        self.ask(who, "DELETE", f"/repos/{repo}/issues/{pull}/labels/{quote(label)}")
-
     def pull(self, repo: str, number: int) -> Mapping[str, Any]:
         """Return a pull request as the forge shows it."""
         found: Mapping[str, Any] = self.ask(self.admin, "GET", f"/repos/{repo}/pulls/{number}")
-        return found
-
-    def comments(self, repo: str, number: int) -> list[Mapping[str, Any]]:
-        """Return a pull request's comments, oldest first."""
-        found: list[Mapping[str, Any]] = self.ask(
-            self.admin, "GET", f"/repos/{repo}/issues/{number}/comments"
-        )
         return found
 
 

@@ -34,10 +34,10 @@ except CannotStart as error:
 
 
 @contextmanager
-def supervised(*commands: str, shell: str = "") -> Iterator[subprocess.Popen[str]]:
+def supervised(*commands: str, first: str = "") -> Iterator[subprocess.Popen[str]]:
     words = [sys.executable, "-c", SCRIPT, json.dumps(commands)]
-    if shell:
-        words = ["sh", "-c", f'{shell}; exec "$@"', "sh", *words]
+    if first:
+        words = ["sh", "-c", f'{first}; exec "$@"', "sh", *words]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -115,7 +115,7 @@ def test_whatever_kills_the_supervisor_takes_its_parts_along(tmp_path: Path) -> 
 
 def test_a_hangup_that_is_ignored_stays_ignored(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    with supervised(forever(file), shell="trap '' HUP") as process:
+    with supervised(forever(file), first="trap '' HUP") as process:
         assert told(process) == "running"
         pid = pid_in(file)
         process.send_signal(signal.SIGHUP)

@@ -75,7 +75,7 @@ def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Can
     claim = request.claim
     candidate = Candidate(
         pr=pull.number,
-        head=request.head,
+        head=pull.head if request.head == NO_HEAD else request.head,
         attempt=latest.attempt + 1 if latest else 1,
         seq=snapshot.state.next_seq,
         kind=request.kind,

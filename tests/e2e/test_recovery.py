@@ -20,7 +20,7 @@ def test_with_redis_emptied_in_mid_flight_the_queue_comes_back_and_nothing_lands
 ) -> None:
     first = bot.landing("first")
     bot.wait(first, "landed")
-    slow = bot.propose("slow", {"slow": "yes"})
+    slow = bot.propose("slow", {"slow": "1"})
     bot.wait(slow, "gating")
     parked = bot.propose("held", {"held.txt": "x"}, label="merge-queue,merge-queue-hold")
     bot.wait(parked, "parked")

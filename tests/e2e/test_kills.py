@@ -1,0 +1,136 @@
+"""Every step boundary of a landing, with the forge holding a request there while a part dies."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+
+from tests.support.forge import ForgeProcess
+from tests.support.stack import Stack, children_of
+from tests.support.waiting import eventually
+
+NAMES = count(1)
+HOLD_S = 2.5
+
+pytestmark = pytest.mark.slow
+
+
+def hold(forge: ForgeProcess, method: str, path: str) -> Callable[[], bool]:
+    """Hold the next request there for a moment; return what tells that one is held."""
+    rule = forge.fault("delay_s", method=method, path=path, seconds=HOLD_S, times=1)
+
+    def taken() -> bool:
+        return all(each["id"] != rule for each in forge.call("GET", "/_forge/faults").json())
+
+    return taken
+
+
+@contextmanager
+def boundary(bot: Stack, where: str) -> Iterator[tuple[int, str]]:
+    """Bring a change to a step boundary of its landing, and yield its PR while it is held there."""
+    name = f"kill{next(NAMES)}"
+    pr = bot.propose(name, {f"{name}.txt": name})
+    bot.wait(pr, "gating")
+    method, path = {
+        "before the intent": ("GET", "/collaborators/alice/permission"),
+        "before the push": ("POST", "git-receive-pack$"),
+        "after the push": ("POST", "git-receive-pack$"),
+        "before the comment": ("PATCH", "/issues/comments/"),
+    }[where]
+    held = hold(bot.forge, method, path)
+    eventually(held, within_s=30, what=f"#{pr} is held {where}")
+    if where == "after the push":
+        read_back = hold(bot.forge, "GET", "info/refs$")
+        eventually(read_back, within_s=30, what=f"#{pr} is held before it is read back")
+    yield pr, name
+
+
+def settle(bot: Stack, pr: int, name: str) -> None:
+    """Check what must hold after any death: once on the trunk, one comment, and life goes on."""
+    bot.forge.call("DELETE", "/_forge/faults")
+    bot.wait(pr, "landed", within_s=90)
+    assert bot.landed_once(name)
+    canary = f"canary{next(NAMES)}"
+    bot.wait(bot.landing(canary), "landed", within_s=60)
+    assert bot.landed_once(name, canary)
+    eventually(
+        lambda: [text.count('"state":"landed"') for text in bot.comments(pr)] == [1],
+        within_s=40,
+        what=f"#{pr} has one comment, which says that it landed",
+    )
+    merged = [each["merged"] for each in bot.receipts()]
+    assert len(merged) == len(set(merged))
+
+
+BOUNDARIES = ["before the intent", "before the push", "after the push", "before the comment"]
+
+
+@pytest.mark.parametrize("where", BOUNDARIES)
+def test_hands_that_are_killed_at_a_step_of_a_landing_lose_and_double_nothing(
+    bot: Stack, where: str
+) -> None:
+    with boundary(bot, where) as (pr, name):
+        bot.signal("hands", signal.SIGKILL)
+    settle(bot, pr, name)
+
+
+def test_hands_that_are_stopped_in_a_landing_and_go_on_later_land_nothing_twice(bot: Stack) -> None:
+    with boundary(bot, "after the push") as (pr, name):
+        hands = bot.signal("hands", signal.SIGSTOP)
+        children = [hands, *(child for child, _ in children_of(hands))]
+        eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
+    for each in children:
+        os.kill(each, signal.SIGCONT)
+    settle(bot, pr, name)
+
+
+def test_everything_else_may_stop_and_die_in_the_middle_of_a_push(bot: Stack) -> None:
+    others = ("web", "reconciler", "gate", "valkey")
+    with boundary(bot, "before the push") as (pr, name):
+        for part in others:
+            bot.signal(part, signal.SIGSTOP)
+        eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
+        for part in others:
+            bot.signal(part, signal.SIGKILL)
+    settle(bot, pr, name)
+
+
+def test_a_gate_whose_worker_was_killed_leaves_no_process_and_is_run_again(bot: Stack) -> None:
+    pr = bot.propose("orphan", {"slow": "4711"})
+    eventually(lambda: bot.processes("600.4711"), within_s=30, what="the gate runs")
+    first = running(bot, pr)
+    bot.signal("gate", signal.SIGKILL)
+    eventually(lambda: not bot.processes("600.4711"), within_s=10, what="nothing of it is left")
+    eventually(lambda: running(bot, pr) not in {"", first}, within_s=60, what="a new run")
+    bot.cancel(pr)
+    eventually(lambda: not bot.processes("600.4711"), within_s=20, what="the gate is stopped")
+
+
+def test_the_late_result_of_a_gate_that_was_taken_for_lost_is_ignored(bot: Stack) -> None:
+    pr = bot.propose("late", {"nap": "1"})
+    first = eventually(lambda: taken(bot, pr), within_s=30, what="the gate runs")
+    gate = bot.signal("gate", signal.SIGSTOP)
+    children = [gate, *(child for child, _ in children_of(gate))]
+    eventually(lambda: running(bot, pr) not in {"", first}, within_s=60, what="a new run")
+    second = running(bot, pr)
+    for each in children:
+        os.kill(each, signal.SIGCONT)
+    bot.wait(pr, "landed")
+    assert bot.receipts()[-1]["gate"]["run"] == second
+
+
+def taken(bot: Stack, pr: int) -> str:
+    """Return the run that a worker has taken for a PR, "" while there is none."""
+    entries = bot.queue().get("entries", [])
+    found = next((each["running"] for each in entries if each["pr"] == pr), None)
+    return str(found["run"]) if found and found["worker"] else ""
+
+
+def running(bot: Stack, pr: int) -> str:
+    """Return the run that gates a PR now, "" while none does."""
+    entries = bot.queue().get("entries", [])
+    found = next((each["running"] for each in entries if each["pr"] == pr), None)
+    return str(found["run"]) if found else ""

@@ -30,6 +30,9 @@ CHANGED_PATHS_MAX = 20_000
 CLAIM_PATTERNS_MAX = 200
 """Patterns in one claim."""
 
+PARK_REVIEW_S = 14 * 24 * 3600.0
+"""Until a parked claim is due for review where nobody named a day; it stays parked after it."""
+
 PATTERN_CHARS_MAX = 1024
 """Of one pattern: longer than the paths that people write, short enough to compare any two."""
 

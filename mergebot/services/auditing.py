@@ -79,24 +79,29 @@ def looked_over(parts: Parts, lane: Lane) -> Report:
     return _audit(parts, lane, None, freeing=None)
 
 
-def closed(parts: Parts, lane: Lane, number: int) -> None:
-    """Settle the claim of a pull request that was closed: over where its branch agrees, else suspect.
+def closed(parts: Parts, lane: Lane, *numbers: int) -> None:
+    """Settle the claims of pull requests that were closed: over where branch and ticket agree.
 
-    A landing ends its claim by itself, with its receipt.
+    Where they do not, the claim is suspect. A landing ends its claim by itself, with its receipt.
     """
-    parts.ledger.drop_early(lane, number)
-    claim = parts.ledger.read(lane).of_pull(number)
-    if claim is None or parts.store.read(lane).candidate(number) is not None:
+    ledger, snapshot = parts.ledger.read(lane), parts.store.read(lane)
+    left = []
+    for number in numbers:
+        claim = ledger.of_pull(number)
+        pull = parts.forge.pull(lane.repo, number)
+        if pull.closed:
+            parts.ledger.drop_early(lane, number)
+        if claim is not None and pull.closed and snapshot.candidate(number) is None:
+            left.append(claim)
+    if not left:
         return
-    if not parts.forge.pull(lane.repo, number).closed:
-        return
-    inquiry = _inquire(parts, lane)
-    item = _item(inquiry, claim, parts.ledger.decisions(lane))
-    if isinstance(item.verdict, Free):
+    inquiry, decisions = _inquire(parts, lane), parts.ledger.decisions(lane)
+    for claim in left:
+        item = _item(inquiry, claim, decisions)
+        if not isinstance(item.verdict, Free):
+            about = "; ".join(item.facts.about)
+            item = replace(item, verdict=Doubt(f"closed, and not everything agrees: {about}"))
         _written(parts, lane, item, how=How.CLOSED)
-    elif isinstance(claim.state, Active):
-        why = f"#{number} was closed, and not everything agrees: {'; '.join(item.facts.about)}"
-        _written(parts, lane, replace(item, verdict=Doubt(why)), how=How.CLOSED)
 
 
 def sweep(parts: Parts, lane: Lane) -> None:

@@ -22,6 +22,7 @@ from mergebot.domain.news import CommentMade
 from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Refused
 from mergebot.services.admitting import queue_policy
+from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
 from mergebot.services.operating import Operating
 from mergebot.services.parts import Parts
@@ -61,7 +62,7 @@ def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
 
 def _needed(command: Command) -> Permission:
     match command:
-        case Plain.STATUS | Plain.EXPLAIN:
+        case Plain.STATUS | Plain.EXPLAIN | Answer():
             return Permission.READ
         case Halt() | Resume():
             return Permission.MAINTAIN
@@ -96,10 +97,8 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
             operating.halt(lane, by, reason)
         case Resume(reason):
             operating.resume(lane, by, reason)
-        case Plain.UNPARK | Plain.RELEASE | ExtendClaim() | Park():
-            return "a claim is changed by editing the `mergebot` block in the description"
-        case Answer(contract=contract):
-            return f"no change of the contract `{contract}` waits for an answer here"
+        case Plain.UNPARK | Plain.RELEASE | ExtendClaim() | Park() | Answer():
+            return obey(parts, lane, news, command)
     return ""
 
 

@@ -13,6 +13,7 @@ from mergebot.domain.pulls import PullRequest, Repository
 from mergebot.domain.views import idle_s
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.services.admitting import follow
+from mergebot.services.keeping_up import keep_up
 from mergebot.services.labelling import admit_labelled
 from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
@@ -106,6 +107,7 @@ def _lane(parts: Parts, lane: Lane) -> None:
     for candidate in parts.store.read(lane).candidates:
         _follow(parts, lane, candidate.pr, pulls.get(candidate.pr))
     admit_labelled(parts, lane, list(pulls.values()))
+    keep_up(parts, lane, pulls)
     parts.doorbell.tick(lane)
 
 

@@ -149,19 +149,25 @@ class GithubForge:
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved, from the activity of its repository.
 
-        None where the forge has no such route, or lets us not see it.
+        None where the forge has no such route, or lets us not see it. A branch that never moved
+        since it was made is older than its pull request, and than every label there: its time is
+        half a second earlier than the whole second that the forge tells.
         """
         if not pull.head_repo:
             return None
         ref = f"refs/heads/{pull.head_branch}"
-        query: dict[str, str | int] = {"ref": ref, "direction": "desc", "per_page": 1}
+        query: dict[str, str | int] = {"ref": ref, "direction": "desc", "per_page": 2}
         aim = f"read when the branch of {repo}#{pull.number} moved"
         # On behalf of `repo`: an App need not be installed on the fork to read what is public.
         ask = Ask("GET", at(pull.head_repo, "activity"), aim, repo, query)
         try:
             with values.reading(ask):
-                moves = [each for each in self._client.send(ask) if each["ref"] == ref]
-                return values.seconds(moves[0]["timestamp"]) if moves else None
+                listed = self._client.send(ask)
+                moves = [each for each in listed if each["ref"] == ref]
+                if not moves:
+                    return None
+                made = len(listed) == 1 and moves[0].get("activity_type") == "branch_creation"
+                return values.seconds(moves[0]["timestamp"]) - (0.5 if made else 0.0)
         except Refused:
             return None
 

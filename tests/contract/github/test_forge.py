@@ -111,6 +111,19 @@ def test_when_a_head_was_pushed_is_asked_of_the_repository_it_lies_in(
     assert server.seen[-1].query["ref"] == "refs/heads/a b/ü"
 
 
+def test_a_branch_that_only_its_creation_moved_is_older_than_every_label_of_that_second(
+    forge: GithubForge, server: Scripted
+) -> None:
+    server.on("GET", "/repos/o/r/pulls/7", Reply(200, payloads.pull()))
+    pull = forge.pull("o/r", 7)
+    at = {"ref": f"refs/heads/{pull.head_branch}", "timestamp": "2026-11-29T12:00:00Z"}
+    made, moved = at | {"activity_type": "branch_creation"}, at | {"activity_type": "push"}
+    server.on("GET", "/repos/o/r/activity", Reply(200, [made]))
+    assert forge.head_pushed_at("o/r", pull) == 1795953599.5
+    server.on("GET", "/repos/o/r/activity", Reply(200, [moved, made]))
+    assert forge.head_pushed_at("o/r", pull) == 1795953600.0
+
+
 def test_a_forge_that_cannot_say_when_a_head_was_pushed_says_none(
     forge: GithubForge, server: Scripted
 ) -> None:

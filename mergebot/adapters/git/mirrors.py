@@ -4,10 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mergebot.adapters.git import export, mirror, reading, replay
+from mergebot.adapters.git import export, mirror, reading, remembered
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.notes import read_receipts
-from mergebot.adapters.git.objects import changes
 from mergebot.adapters.git.push import drop_candidate, fence, keep_candidate, push_landing
 from mergebot.adapters.git.refs import branch_ref, pull_ref
 from mergebot.adapters.git.remote import Remote
@@ -58,11 +57,11 @@ class MirrorGit(Git):
 
     def has(self, sha: Sha) -> bool:
         """Tell whether the commit is in the mirror."""
-        return reading.has(self.local, sha)
+        return remembered.has(self.local, sha)
 
     def is_ancestor(self, older: Sha, newer: Sha) -> bool:
         """Tell whether `newer` contains `older`."""
-        return reading.is_ancestor(self.local, older, newer)
+        return remembered.is_ancestor(self.local, older, newer)
 
     def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
         """Return the first-parent commits after `after` up to and including `upto`."""
@@ -78,7 +77,7 @@ class MirrorGit(Git):
 
     def bring(self, commits: Sequence[Sha]) -> None:
         """Bring in commits that the remote's branches have, by their ids."""
-        missing = [sha for sha in commits if not reading.has(self.local, sha)]
+        missing = [sha for sha in commits if not remembered.has(self.local, sha)]
         mirror.fetch_commits(self.remote, missing)
 
     def committed_at(self, sha: Sha) -> float:
@@ -114,11 +113,11 @@ class MirrorGit(Git):
 
         `commits` of the result counts those that the trunk's first-parent line gains.
         """
-        return replay.replay(self.local, request)
+        return remembered.replayed(self.local, request)
 
     def changes(self, base: Sha, merged: Sha) -> Sequence[Change]:
         """Return every record of the raw diff between two commits."""
-        return changes(self.local, base, merged)
+        return remembered.changes(self.local, base, merged)
 
     def patch(self, base: Sha, merged: Sha) -> str:
         """Return the diff as text for people, cut after a whole line."""
@@ -126,7 +125,7 @@ class MirrorGit(Git):
 
     def twins(self, merged: Sha, base: Sha) -> Sequence[tuple[str, str]]:
         """Return new pairs of paths, directories too, that some file systems take for one."""
-        return reading.twins(self.local, merged, base)
+        return remembered.twins(self.local, merged, base)
 
     def push_landing(self, push: Push) -> PushOutcome:
         """Land: one atomic push with leases."""

@@ -24,6 +24,7 @@ from mergebot.domain.audit import (
     last_sign,
     pool_of,
 )
+from mergebot.domain.candidate import Landed
 from mergebot.domain.holding import end, suspect
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import Snapshot
@@ -34,7 +35,7 @@ from mergebot.domain.tickets import ticket_of
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.git import EmptyReplay, Git, ReplayRequest
 from mergebot.ports.ledger import HostReport
-from mergebot.services.claiming import change
+from mergebot.services.claiming import change, landed
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
 
@@ -89,9 +90,13 @@ def closed(parts: Parts, lane: Lane, *numbers: int) -> None:
     for number in numbers:
         claim = ledger.of_pull(number)
         pull = parts.forge.pull(lane.repo, number)
-        if pull.closed:
-            parts.ledger.drop_early(lane, number)
-        if claim is not None and pull.closed and snapshot.candidate(number) is None:
+        if not pull.closed:
+            continue
+        parts.ledger.drop_early(lane, number)
+        latest = parts.store.latest(lane, number)
+        if latest is not None and isinstance(latest.state, Landed):
+            landed(parts, lane, number, latest.state.receipt)
+        elif claim is not None and snapshot.candidate(number) is None:
             left.append(claim)
     if not left:
         return

@@ -42,7 +42,8 @@ def obey(parts: Parts, lane: Lane, news: CommentMade, command: ClaimCommand) -> 
         raise Refused(found.sentence)
     if isinstance(found, Taken):
         raise Refused(holders_text(found.sentence, found.holders, parts.clock.now()))
-    if parts.store.read(lane).candidate(news.number) is None:
+    # A look would claim again what the block in the description still asks for.
+    if command is not Plain.RELEASE and parts.store.read(lane).candidate(news.number) is None:
         look_early(parts, lane, news.number)
     return ""
 

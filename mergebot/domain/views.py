@@ -23,7 +23,7 @@ from mergebot.domain.planning import in_order
 from mergebot.domain.policy import Policy, PolicyFaults
 from mergebot.domain.recovery import recovery_text
 from mergebot.domain.status import NOWHERE, Document, Place, Setting, state_name, status_document
-from mergebot.domain.wording import iso
+from mergebot.domain.wording import DAY_S, iso
 
 BY_ITSELF = "mergebot"
 
@@ -223,6 +223,7 @@ def recovered_view(snapshot: Snapshot) -> Document | None:
         "kept": recovery.kept,
         "queued": recovery.queued,
         "text": recovery_text(recovery),
+        "recent": snapshot.now - recovery.at < DAY_S and recovery.landed + recovery.kept > 0,
     }
 
 

@@ -99,6 +99,7 @@ class Reporting:
             "rules": policy_view(snapshot),
             "workers": self.runs.workers(self.clock.now()),
             "idle_s": self._idle_s(snapshot),
+            "lagging": len(self.store.lagging(lane)),
             "recent": self._recent(seen),
         }
 

@@ -23,6 +23,10 @@ class Runs(Protocol):
         """Report progress; False means that nobody wants the run any more: stop at once."""
         ...
 
+    def wanted(self, lane: Lane, run: str) -> bool:
+        """Tell whether anybody still wants the run; cheap enough to be asked ten times a second."""
+        ...
+
     def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
         """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
         ...

@@ -14,7 +14,11 @@ from mergebot.ports.errors import Unavailable
 from mergebot.ports.runs import Logs, Runs
 from mergebot.services.gatelog import GateLog
 
-FLUSH_S = 0.15
+LOOK_S = 0.08
+"""How often a gate asks whether it is still wanted: with this its end is seen to within 200 ms."""
+
+FLUSH_S = 0.16
+"""How often output is stored: each time is a write to disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +76,23 @@ class Heartbeat:
 
     def _live(self) -> None:
         heard = self.desk.clock.now()
-        beat_at = 0.0
-        while not self._over.wait(FLUSH_S):
-            self._try(self._flush)
+        beat_at = flush_at = 0.0
+        while not self._over.wait(LOOK_S):
+            self._try(self._look)
             now = self.desk.clock.now()
+            if now >= flush_at:
+                flush_at = now + FLUSH_S
+                self._try(self._flush)
             if now >= beat_at or self._moved.is_set():
                 self._moved.clear()
                 beat_at = now + limits.BEAT_S
                 heard = now if self._try(self._beat) else heard
             if now - heard > limits.RUN_SILENT_S:
                 self._stopped.set()
+
+    def _look(self) -> None:
+        if not self.desk.runs.wanted(self.lane, self.run):
+            self._stopped.set()
 
     def _beat(self) -> None:
         with self._lock:

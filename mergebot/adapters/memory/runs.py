@@ -78,6 +78,12 @@ class MemoryRuns:
             record.run = replace(record.run, progress=progress)
             return True
 
+    def wanted(self, lane: Lane, run: str) -> bool:
+        """Tell whether anybody still wants the run."""
+        with self._lock:
+            record = self._lane(lane).runs.get(run)
+            return record is not None and not record.stopped
+
     def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
         """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
         with self._lock:

@@ -55,6 +55,12 @@ class RedisRuns:
         words = [progress.worker, encode(RunProgress, progress), progress.step, EVENTS, lane.key]
         return bool(self._server.run(_BEAT, [keys.run(run), keys("state")], words))
 
+    def wanted(self, lane: Lane, run: str) -> bool:
+        """Tell whether anybody still wants the run."""
+        key = LaneKeys(lane).run(run)
+        order, stopped = self._server.ask(lambda client: client.hmget(key, ["order", "stopped"]))
+        return order is not None and stopped is None
+
     def finish(self, lane: Lane, run: str, result: GateResult, now: float) -> bool:
         """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
         keys = LaneKeys(lane)

@@ -46,6 +46,16 @@ def test_progress_is_seen_by_the_next_read(kit: Kit) -> None:
     assert kit.store.read(LANE).runs["r1"].progress == progress
 
 
+def test_a_run_is_wanted_until_it_is_stopped(kit: Kit) -> None:
+    assert not kit.runs.wanted(LANE, "r1")
+    ordered(kit)
+    assert kit.runs.wanted(LANE, "r1")
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    assert kit.runs.wanted(LANE, "r1")
+    stop(kit)
+    assert not kit.runs.wanted(LANE, "r1")
+
+
 def test_a_beat_learns_that_nobody_wants_the_run(kit: Kit) -> None:
     ordered(kit)
     mine = RunProgress("w1", beat=3.0)

@@ -104,6 +104,25 @@ class RepositoryChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckAsked:
+    """Somebody pressed a button on the bot's own check: `wish` is rerun or cancel."""
+
+    repo: str
+    repo_id: int
+    number: int
+    wish: str
+    actor: Actor
+
+
+@dataclass(frozen=True, slots=True)
+class InstallationChanged:
+    """The bot's App reaches the repositories `gained` now, and those with the ids `lost` no more."""
+
+    gained: tuple[str, ...]
+    lost: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ignored:
     """Nothing to do; `reason` is for the log."""
 
@@ -118,5 +137,7 @@ News = (
     | ReviewGiven
     | CheckNews
     | RepositoryChanged
+    | CheckAsked
+    | InstallationChanged
     | Ignored
 )

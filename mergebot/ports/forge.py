@@ -10,6 +10,7 @@ from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission as Permission
 from mergebot.domain.pulls import PullRequest as PullRequest
 from mergebot.domain.pulls import Repository as Repository
+from mergebot.domain.remarks import Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,18 @@ class CheckState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The check `mergebot` on one commit; `title` is at most 140 characters, `summary` Markdown."""
+    """The check `mergebot` on one commit; `title` is at most 140 characters, `summary` Markdown.
+
+    `pr` is whose it is, 0 where it is nobody's; `remarks` belong to lines of the commit's files.
+    """
 
     sha: Sha
     state: CheckState
     title: str
     summary: str
     url: str
+    pr: int = 0
+    remarks: tuple[Remark, ...] = ()
 
 
 class Forge(Protocol):
@@ -134,6 +140,10 @@ class Forge(Protocol):
 
     def report(self, repo: str, check: CheckReport) -> None:
         """Show the check `mergebot` on a commit: as a check run for an App, else as a status."""
+        ...
+
+    def reachable(self) -> Sequence[str]:
+        """Return every repository that the bot's App is installed on; nothing for a token."""
         ...
 
     def caller(self, token: str) -> Actor:

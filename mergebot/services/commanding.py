@@ -18,7 +18,7 @@ from mergebot.domain.commands import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import PublishNotice, Tell
 from mergebot.domain.ids import Lane
-from mergebot.domain.news import CommentMade
+from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Refused
 from mergebot.services.admitting import queue_policy
@@ -58,6 +58,24 @@ def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
         _say(parts, lane, news, sentence)
         return
     parts.forge.react(lane.repo, news.comment_id, DONE)
+
+
+def press(parts: Parts, lane: Lane, news: CheckAsked) -> None:
+    """Do what a button on the bot's check asks, for those who may; a refusal is one comment."""
+    permission = parts.forge.permission(lane.repo, news.actor)
+    if permission < Permission.WRITE:
+        log.info("button_ignored", lane=lane.repo, pr=news.number, by=news.actor.login)
+        return
+    operating = Operating(parts)
+    try:
+        if news.wish == "cancel":
+            operating.cancel(lane, news.number, news.actor)
+        else:
+            operating.retry(lane, news.number, news.actor, "asked again on the check")
+    except Refused as error:
+        text = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        told = Tell(news.number, f"button-{news.wish}-{parts.store.read(lane).revision}", text)
+        decide(parts, lane, lambda decision: decision.want(told))
 
 
 def _needed(command: Command) -> Permission:

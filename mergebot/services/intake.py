@@ -36,6 +36,8 @@ from mergebot.services.tick import look
 
 log = structlog.get_logger()
 
+LaneNews = LabelSet | PullMoved | ReviewGiven | CommentMade | CheckAsked | TrunkPushed
+
 BATCH = 50
 SHAPING = ("opened", "reopened", "edited", "synchronize", "ready_for_review")
 """Actions that may change what a pull request claims or changes."""
@@ -96,21 +98,32 @@ def _handle(parts: Parts, delivery: Delivery) -> Lane | None:
 
 
 def _apply(parts: Parts, news: News) -> Lane | None:
-    if isinstance(news, Ignored):
-        log.debug("delivery_ignored", why=news.reason)
-        return None
-    if isinstance(news, RepositoryChanged):
-        repository_changed(parts, news)
-        return None
-    if isinstance(news, InstallationChanged):
-        installation_changed(parts, news)
-        return None
-    if isinstance(news, CheckNews):
-        return None
+    match news:
+        case Ignored(reason):
+            log.debug("delivery_ignored", why=reason)
+            return None
+        case RepositoryChanged():
+            repository_changed(parts, news)
+            return None
+        case InstallationChanged():
+            installation_changed(parts, news)
+            return None
+        case CheckNews():
+            return None
+        case _:
+            return _in_lane(parts, news)
+
+
+def _in_lane(parts: Parts, news: LaneNews) -> Lane | None:
     lane = _lane(parts, news.repo, news.repo_id)
     if lane is None:
         log.info("delivery_ignored", why=f"{news.repo} is not served here")
         return None
+    return lane if _heard(parts, lane, news) else None
+
+
+def _heard(parts: Parts, lane: Lane, news: LaneNews) -> bool:
+    """Act on what is new in a lane, and tell whether it may have something to decide."""
     match news:
         case LabelSet():
             _label(parts, lane, news)
@@ -125,9 +138,9 @@ def _apply(parts: Parts, news: News) -> Lane | None:
             press(parts, lane, news)
         case TrunkPushed(branch=branch, after=after):
             if branch != lane.trunk or after == parts.store.read(lane).tip:
-                return None
+                return False
             look(parts, lane, git_of(parts, lane))
-    return lane
+    return True
 
 
 def _lane(parts: Parts, repo: str, repo_id: int) -> Lane | None:

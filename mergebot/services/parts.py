@@ -20,7 +20,10 @@ from mergebot.ports.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The ports, how webhooks are read, and what the bot is called and reached by."""
+    """The ports, how webhooks are read, and what the bot is called and reached by.
+
+    `repos` are those to serve, by name; none stands for all that the bot's App is installed on.
+    """
 
     clock: Clock
     tokens: Tokens
@@ -39,3 +42,4 @@ class Parts:
     read_news: Callable[[str, bytes], News]
     public_url: str
     handle: str = "mergebot"
+    repos: tuple[str, ...] = ()

@@ -35,6 +35,7 @@ from mergebot.adapters.redis.logs import RedisLogs
 from mergebot.adapters.redis.runs import RedisRuns
 from mergebot.adapters.redis.shelf import RedisShelf
 from mergebot.adapters.redis.store import RedisStore
+from mergebot.adapters.sealed_inbox import SealedInbox
 from mergebot.adapters.signing import KeyNotary, make_key, open_notary
 from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.ids import Lane
@@ -140,6 +141,7 @@ def reception(settings: Settings) -> Reception:
 
 def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redactor) -> Parts:
     clock = SystemClock()
+    signer = notary(settings)
     server = Server(redactor, settings.github_url, shelf=RedisShelf(client))
     credentials = credentials_of(settings, server)
     return Parts(
@@ -150,16 +152,17 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         store=RedisStore(client, clock),
         runs=RedisRuns(client),
         logs=RedisLogs(client),
-        inbox=RedisInbox(client),
+        inbox=SealedInbox(RedisInbox(client), signer),
         leases=RedisLeases(client, clock),
         ledger=RedisLedger(client),
         doorbell=bell,
         letters=MarkdownLetters(),
-        notary=notary(settings),
+        notary=signer,
         rules=TomlRules(),
         read_news=webhook.parse,
         public_url=settings.pages,
         handle=settings.handle,
+        repos=settings.repos,
     )
 
 

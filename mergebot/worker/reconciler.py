@@ -14,6 +14,7 @@ import structlog
 
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.services.reconciling import nudge, reconcile
+from mergebot.services.tenancy import served
 from mergebot.settings import Settings
 from mergebot.wiring.desk import Desk, desk, start_logging
 
@@ -44,12 +45,12 @@ def run_reconciler(settings: Settings) -> None:
 
     light = Thread(target=_every, args=(NUDGE_S, stopping, light_round), name="nudge", daemon=True)
     light.start()
-    _every(settings.reconcile_seconds, stopping, lambda: _round(made, settings), early)
+    _every(settings.reconcile_seconds, stopping, lambda: _round(made), early)
     light.join(timeout=5.0)
 
 
-def _round(made: Desk, settings: Settings) -> None:
-    reconcile(made.parts, settings.repos)
+def _round(made: Desk) -> None:
+    reconcile(made.parts, served(made.parts))
     made.pulse.beat(made.parts.clock.now())
 
 

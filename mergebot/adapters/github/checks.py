@@ -69,7 +69,10 @@ class CheckRuns:
         """Create or update the check run."""
         aim = f"report the check of {check.sha[:7]} in {repo}"
         body = values.check_run(check)
-        run = self._find(repo, check)
+        run, remarked = self._find(repo, check)
+        if remarked:
+            # The forge would add them to those that are there.
+            body["output"].pop("annotations", None)
         if run:
             try:
                 path = at(repo, "check-runs", run)
@@ -84,19 +87,22 @@ class CheckRuns:
                 run = int(made["id"])
         self._remember(repo, check, run)
 
-    def _find(self, repo: str, check: CheckReport) -> int:
-        """Return the run to update, or 0 where a new one is needed."""
+    def _find(self, repo: str, check: CheckReport) -> tuple[int, bool]:
+        """Return the run to update, 0 where a new one is needed, and whether it has remarks."""
         with self._guard:
             known = self._open.get((repo, check.sha))
         if known is not None:
-            return known
+            return known, False
         path = at(repo, "commits", check.sha, "check-runs")
         query = {"check_name": values.CHECK, "filter": "latest"}
         ask = Ask("GET", path, f"read the checks of {check.sha[:7]} in {repo}", repo, query)
         with values.reading(ask):
             runs: list[dict[str, Any]] = self._client.send(ask)["check_runs"]
             fitting = [each for each in runs if self._may_become(each, check)]
-            return max((int(each["id"]) for each in fitting), default=0)
+            found = max(fitting, key=lambda each: int(each["id"]), default=None)
+            if found is None:
+                return 0, False
+            return int(found["id"]), bool(found["output"]["annotations_count"])
 
     def _may_become(self, run: dict[str, Any], check: CheckReport) -> bool:
         waits = check.state is CheckState.PENDING

@@ -12,6 +12,7 @@ from typing import Any
 
 from mergebot.adapters.github.errors import Ask, odd_answer
 from mergebot.domain.ids import Actor, parse_sha
+from mergebot.domain.remarks import Remark
 from mergebot.ports.forge import (
     CheckReport,
     CheckState,
@@ -153,7 +154,35 @@ def check_run(report: CheckReport) -> dict[str, Any]:
     }
     if report.state is not CheckState.PENDING:
         body |= {"status": "completed", "conclusion": _CONCLUSION[report.state]}
+    if report.pr:
+        body |= {"external_id": str(report.pr), "actions": _actions(report.state)}
+    if report.remarks:
+        body["output"]["annotations"] = [_annotation(each) for each in report.remarks]
     return body | ({"details_url": report.url} if report.url else {})
+
+
+def _actions(state: CheckState) -> list[dict[str, str]]:
+    match state:
+        case CheckState.PENDING:
+            return [_action("Cancel", "Take it out of the queue", "cancel")]
+        case CheckState.FAILURE | CheckState.NEUTRAL:
+            return [_action("Try again", "Queue the same head once more", "rerun")]
+        case CheckState.SUCCESS:
+            return []
+
+
+def _action(label: str, description: str, identifier: str) -> dict[str, str]:
+    return {"label": label, "description": description, "identifier": identifier}
+
+
+def _annotation(remark: Remark) -> dict[str, Any]:
+    return {
+        "path": remark.path,
+        "start_line": remark.line,
+        "end_line": remark.line,
+        "annotation_level": "failure",
+        "message": remark.text,
+    }
 
 
 def seconds(text: str) -> float:

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from mergebot.adapters.github.paths import REPOSITORY_NAME
+from mergebot.domain.branch_rules import OWN_CHECK
 from mergebot.domain.ids import Actor, Sha, parse_sha
 from mergebot.domain.limits import WEBHOOK_DEPTH_MAX
 from mergebot.domain.news import (
     NOBODY,
+    CheckAsked,
     CheckNews,
     CommentMade,
     Ignored,
+    InstallationChanged,
     LabelSet,
     News,
     PullFacts,
@@ -32,6 +35,7 @@ from mergebot.domain.news import (
 
 _ID_MAX = 2**63
 _BRANCH = "refs/heads/"
+_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
 _NO_COMMIT = re.compile(r"0+")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _WORD_CHARS_MAX = 60
@@ -248,6 +252,65 @@ def _check(*path: str, name: tuple[str, ...]) -> Callable[[_Payload], News]:
     return read
 
 
+def _check_run(payload: _Payload) -> News:
+    wish = _wish(payload)
+    if not wish or payload.at("check_run", "name") != OWN_CHECK:
+        return _check("check_run", "head_sha", name=("check_run", "name"))(payload)
+    number = payload.at("check_run", "external_id")
+    if not isinstance(number, str) or not _NUMBER.fullmatch(number):
+        raise _Without("a pull request")
+    actor = payload.actor("a sender", "sender")
+    return CheckAsked(payload.repo, payload.repo_id, int(number), wish, actor)
+
+
+def _wish(payload: _Payload) -> str:
+    """Return what a button on a check asks for, "" where none was pressed."""
+    asked = payload.at("requested_action", "identifier")
+    match payload.at("action"):
+        case "rerequested":
+            return "rerun"
+        case "requested_action" if asked in {"rerun", "cancel"}:
+            return str(asked)
+        case _:
+            return ""
+
+
+def _installation(payload: _Payload) -> News:
+    match payload.action:
+        case "created" | "unsuspend" | "new_permissions_accepted":
+            return InstallationChanged(_names(payload, "repositories"), ())
+        case "deleted" | "suspend":
+            return InstallationChanged((), _ids(payload, "repositories"))
+        case other:
+            return Ignored(f"installation.{_word(other)}")
+
+
+def _installation_repositories(payload: _Payload) -> News:
+    gained, lost = "repositories_added", "repositories_removed"
+    return InstallationChanged(_names(payload, gained), _ids(payload, lost))
+
+
+def _names(payload: _Payload, key: str) -> tuple[str, ...]:
+    found = [_field(each, "full_name") for each in _listed(payload, key)]
+    return tuple(
+        name for name in found if isinstance(name, str) and REPOSITORY_NAME.fullmatch(name)
+    )
+
+
+def _ids(payload: _Payload, key: str) -> tuple[int, ...]:
+    found = [_field(each, "id") for each in _listed(payload, key)]
+    return tuple(each for each in found if type(each) is int and 0 < each < _ID_MAX)
+
+
+def _listed(payload: _Payload, key: str) -> list[Any]:
+    found = payload.at(key)
+    return found if isinstance(found, list) else []
+
+
+def _field(item: Any, key: str) -> Any:
+    return item.get(key) if isinstance(item, dict) else None
+
+
 def _repository(payload: _Payload) -> News:
     return RepositoryChanged(payload.repo_id, payload.repo, payload.action)
 
@@ -257,9 +320,11 @@ _READERS: Mapping[str, Callable[[_Payload], News]] = {
     "issue_comment": _issue_comment,
     "push": _push,
     "pull_request_review": _review,
-    "check_run": _check("check_run", "head_sha", name=("check_run", "name")),
+    "check_run": _check_run,
     "check_suite": _check("check_suite", "head_sha", name=("check_suite", "app", "slug")),
     "workflow_run": _check("workflow_run", "head_sha", name=("workflow_run", "name")),
     "status": _check("sha", name=("context",)),
     "repository": _repository,
+    "installation": _installation,
+    "installation_repositories": _installation_repositories,
 }

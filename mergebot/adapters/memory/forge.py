@@ -135,6 +135,10 @@ class MemoryForge(Forge):
         self.repository(repo)
         self.hosting.checks[check.sha] = check
 
+    def reachable(self) -> Sequence[str]:
+        """Return nothing: the account is no App's."""
+        return ()
+
     def caller(self, token: str) -> Actor:
         """Return whose forge token this is; raises Refused for one that is nobody's."""
         if token not in self.hosting.tokens:

@@ -6,40 +6,15 @@ from http import HTTPStatus
 from typing import Any
 
 from mergebot.localforge import apps, people, repositories
+from mergebot.localforge.api.installing import installation as installation_shape
 from mergebot.localforge.errors import forbidden, not_found, unprocessable
 from mergebot.localforge.routing import Call, Reply, created, endpoint, ok
 from mergebot.localforge.shapes import checks as shapes
-from mergebot.localforge.shapes.people import user
 from mergebot.localforge.shapes.repositories import for_caller
 from mergebot.localforge.store import Row
 from mergebot.localforge.times import instant
 
 TOKEN_SECONDS = 3600
-
-
-def _installation(call: Call, row: Row) -> dict[str, Any]:
-    app = shapes.app(call.forge, row["app_id"])
-    url = f"{call.forge.api}/app/installations/{row['id']}"
-    account = user(call.forge, people.by_id(call.store, row["account_id"]))
-    return {
-        "id": row["id"],
-        "account": account,
-        "access_tokens_url": f"{url}/access_tokens",
-        "repositories_url": f"{call.forge.api}/installation/repositories",
-        "html_url": f"{call.forge.url}/settings/installations/{row['id']}",
-        "app_id": row["app_id"],
-        "app_slug": app["slug"],
-        "target_id": row["account_id"],
-        "target_type": account["type"],
-        "permissions": {"metadata": "read", **app["permissions"]},
-        "events": app["events"],
-        "created_at": row["created_at"],
-        "updated_at": row["created_at"],
-        "single_file_name": None,
-        "repository_selection": "all" if row["repositories"] is None else "selected",
-        "suspended_at": None,
-        "suspended_by": None,
-    }
 
 
 @endpoint("GET", "/app", "app")
@@ -57,7 +32,7 @@ def installations(call: Call) -> Reply:
     rows = call.store.all(
         "SELECT * FROM installations WHERE app_id = ? ORDER BY id", call.caller.app_id
     )
-    return ok([_installation(call, row) for row in call.page(rows)])
+    return ok([installation_shape(call, row) for row in call.page(rows)])
 
 
 def _mine(call: Call) -> Row:
@@ -73,7 +48,7 @@ def _mine(call: Call) -> Row:
 @endpoint("GET", "/app/installations/{id:int}", "app")
 def installation(call: Call) -> Reply:
     """Return one of the App's installations."""
-    return ok(_installation(call, _mine(call)))
+    return ok(installation_shape(call, _mine(call)))
 
 
 @endpoint("GET", "/repos/{owner}/{repo}/installation", "app")
@@ -85,7 +60,7 @@ def installation_of(call: Call) -> Reply:
     )
     for row in rows:
         if call.repo["id"] in apps.repositories_of(call.store, row):
-            return ok(_installation(call, row))
+            return ok(installation_shape(call, row))
     raise not_found()
 
 

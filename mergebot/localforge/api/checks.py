@@ -4,7 +4,7 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from mergebot.localforge import checks, news
+from mergebot.localforge import checks, news, people
 from mergebot.localforge.api.statuses import commit_of
 from mergebot.localforge.errors import invalid, not_found, unprocessable
 from mergebot.localforge.routing import Call, Reply, created, endpoint, ok
@@ -84,14 +84,18 @@ def _suite(call: Call, sha: str) -> int:
 
 
 def _tell(call: Call, row: Row, action: str) -> None:
+    _say(call, row, {"action": action})
+
+
+def _say(call: Call, row: Row, about: dict[str, Any], who: Row | None = None) -> None:
     def make() -> dict[str, Any]:
         shown = shapes.run(call.forge, call.repo, row)
         suite = call.store.one("SELECT * FROM check_suites WHERE id = ?", row["suite_id"])
         if suite:
             shown["check_suite"] = shapes.suite(call.forge, call.repo, suite)
-        return {"action": action, "check_run": shown}
+        return about | {"check_run": shown}
 
-    news.tell(call.forge, call.repo, "check_run", call.user, make)
+    news.tell(call.forge, call.repo, "check_run", who or call.user, make)
 
 
 def _run(call: Call, run_id: int) -> Row:
@@ -150,11 +154,26 @@ def get(call: Call) -> Reply:
     return ok(shapes.run(call.forge, call.repo, _run(call, int(call.params["id"]))))
 
 
+@endpoint("POST", f"{REPO}/check-runs/{{id:int}}/rerequest", "write", "checks:write")
+def rerequest(call: Call) -> Reply:
+    """Ask the App of a check run to do it again."""
+    row = _run(call, int(call.params["id"]))
+    with call.store.write():
+        _say(call, row, {"action": "rerequested"})
+    return created({})
+
+
 @endpoint("GET", f"{REPO}/check-runs/{{id:int}}/annotations", "read", "checks:read")
 def annotations(call: Call) -> Reply:
     """List the annotations of a check run."""
-    output = json.loads(_run(call, int(call.params["id"]))["output"])
-    return ok(call.page(output.get("annotations", [])))
+    row = _run(call, int(call.params["id"]))
+    unset = dict.fromkeys(("start_column", "end_column", "title", "raw_details"))
+    blob = f"{call.forge.url}/{call.repo['owner']}/{call.repo['name']}/blob/{row['sha']}"
+    shown = [
+        {**unset, **each, "blob_href": f"{blob}/{each.get('path', '')}"}
+        for each in json.loads(row["output"]).get("annotations", [])
+    ]
+    return ok(call.page(shown))
 
 
 @endpoint("GET", f"{REPO}/commits/{{ref:path}}/check-runs", "read", "checks:read")
@@ -197,3 +216,17 @@ def suite(call: Call) -> Reply:
     if row is None:
         raise not_found()
     return Reply(HTTPStatus.OK, shapes.suite(call.forge, call.repo, row))
+
+
+@endpoint("POST", "/_forge/repos/{owner}/{repo}/check-runs/{id:int}/actions", "operator")
+def press(call: Call) -> Reply:
+    """Press a button on a check run, as the person `login`: only the forge's pages do, on GitHub."""
+    row = _run(call, int(call.params["id"]))
+    who = people.by_login(call.store, call.text("Action", "login"))
+    if who is None:
+        raise not_found()
+    wanted = {"identifier": call.text("Action", "identifier")}
+    about = {"action": "requested_action", "requested_action": wanted}
+    with call.store.write():
+        _say(call, row, about, who)
+    return created({})

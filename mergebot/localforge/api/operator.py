@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from mergebot.localforge import apps, people
+from mergebot.localforge.api import installing
 from mergebot.localforge.errors import custom, invalid, not_found
 from mergebot.localforge.routing import Call, Reply, created, endpoint, no_content, ok
 from mergebot.localforge.store import Row
@@ -135,7 +136,42 @@ def install_app(call: Call) -> Reply:
             " VALUES (?, ?, ?, ?)",
             *(app["id"], account["id"], ids, now()),
         )
+        row = call.store.one("SELECT * FROM installations WHERE id = ?", made) or {}
+        installing.tell_installed(call, row, "created")
     return created({"id": made, "app_id": app["id"], "account": account["login"]})
+
+
+@endpoint("PUT", "/_forge/installations/{id:int}/repositories", "operator")
+def choose_repositories(call: Call) -> Reply:
+    """Choose the repositories of an installation anew, by name."""
+    row = installing.found(call)
+    account = people.by_id(call.store, row["account_id"])
+    before = apps.repositories_of(call.store, row)
+    ids = [_repo_id(call, account, str(name)) for name in call.body.get("repositories") or []]
+    with call.store.write():
+        call.store.run(
+            "UPDATE installations SET repositories = ? WHERE id = ?", json.dumps(ids), row["id"]
+        )
+        installing.tell_chosen(call, installing.found(call), before, frozenset(ids))
+    return ok({"id": row["id"], "repositories": ids})
+
+
+@endpoint("DELETE", "/_forge/installations/{id:int}", "operator")
+def uninstall_app(call: Call) -> Reply:
+    """Take an App off an account; its tokens open nothing any more."""
+    row = installing.found(call)
+    with call.store.write():
+        installing.tell_installed(call, row, "deleted")
+        call.store.run("DELETE FROM installations WHERE id = ?", row["id"])
+    return no_content()
+
+
+@endpoint("POST", "/_forge/tokens/expire", "operator")
+def expire_tokens(call: Call) -> Reply:
+    """End every token of every installation, as an hour would."""
+    with call.store.write():
+        call.store.run("UPDATE tokens SET expires_at = 1 WHERE installation_id IS NOT NULL")
+    return no_content()
 
 
 def _repo_id(call: Call, account: Row, name: str) -> int:

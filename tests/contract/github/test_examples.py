@@ -27,6 +27,8 @@ MEANT = {
     "workflow_run",
     "status",
     "repository",
+    "installation",
+    "installation_repositories",
 }
 
 

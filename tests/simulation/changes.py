@@ -57,7 +57,7 @@ def rules(rng: Random) -> str:
 def claim(*patterns: str) -> str:
     """Return a claim block over `patterns`."""
     listed = ", ".join(f'"{pattern}"' for pattern in patterns)
-    return f"```mergebot\ntask = \"T-1\"\nclaims = [{listed}]\n```\n"
+    return f'```mergebot\ntask = "T-1"\nclaims = [{listed}]\n```\n'
 
 
 def make(rng: Random, remote: Remote, kind: str, name: str) -> Change:
@@ -98,34 +98,24 @@ def _mended(tree: Tree, name: str) -> Tree:
 
 def _edits(rng: Random, kind: str, name: str, tree: Tree) -> tuple[dict[str, str | None], str]:
     own = f"file-{name}"
-    match kind:
-        case "edit":
-            return {"app": name}, claim("app")
-        case "bad" | "slow":
-            return {f"{kind}-{name}": name}, claim("**")
-        case "left" | "right":
-            return {kind: "here"}, claim(kind)
-        case "stray":
-            return {own: name, "elsewhere": name}, claim(own)
-        case "broken_claim":
-            return {own: name}, "```mergebot\nclaims = 7\n```\n"
-        case "protected":
-            return {".github/workflow": name}, claim(own, ".github/**")
-        case "rules":
-            return {".mergebot.toml": rules(rng)}, claim(".mergebot.toml")
-        case "broken_rules":
-            broken = tree[".mergebot.toml"] + f"\n[wrong-{name}]\n"
-            return {".mergebot.toml": broken}, claim(".mergebot.toml")
-        case "nothing":
-            return {}, claim("**")
-        case "twin":
-            return {"twin": "the same"}, claim("twin")
-        case "forbidden":
-            return {f"-{name}": name}, claim("**")
-        case "claimed":
-            return {own: name}, claim(own)
-        case _:
-            return {own: name}, rng.choice(("", claim("**")))
+    broken = tree[".mergebot.toml"] + f"\n[wrong-{name}]\n"
+    known: dict[str, tuple[dict[str, str | None], str]] = {
+        "edit": ({"app": name}, claim("app")),
+        "bad": ({f"bad-{name}": name}, claim(f"bad-{name}")),
+        "slow": ({f"slow-{name}": name}, claim(f"slow-{name}")),
+        "left": ({"left": "here"}, claim("left")),
+        "right": ({"right": "here"}, claim("right")),
+        "stray": ({own: name, "elsewhere": name}, claim(own)),
+        "broken_claim": ({own: name}, "```mergebot\nclaims = 7\n```\n"),
+        "protected": ({".github/workflow": name}, claim(own, ".github/**")),
+        "rules": ({".mergebot.toml": rules(rng)}, claim(".mergebot.toml")),
+        "broken_rules": ({".mergebot.toml": broken}, claim(".mergebot.toml")),
+        "nothing": ({}, claim("**")),
+        "twin": ({"twin": "the same"}, claim("twin")),
+        "forbidden": ({f"-{name}": name}, claim("**")),
+        "claimed": ({own: name}, claim(own)),
+    }
+    return known.get(kind) or ({own: name}, rng.choice(("", claim(own, f"*-{name}"))))
 
 
 def _edited(tree: Tree, edits: dict[str, str | None]) -> Tree:

@@ -5,6 +5,7 @@ and everything that people did. Each check names the promise that it holds the b
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mergebot.adapters.memory.hosting import Hosting
@@ -12,6 +13,7 @@ from mergebot.adapters.memory.remote import Moved
 from mergebot.adapters.memory.store import MemoryStore
 from mergebot.domain.candidate import (
     Blocked,
+    Cancelled,
     Candidate,
     Ejected,
     Failing,
@@ -25,6 +27,7 @@ from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Green, Red, Snapshot
 from mergebot.domain.news import CommentMade, LabelSet, News
 from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import reason_of
 from tests.simulation.gates import Results
@@ -32,16 +35,19 @@ from tests.simulation.people import FIX, QUEUE
 from tests.simulation.stage import Stage
 
 TRUNK = "refs/heads/main"
+NEVER = ("elsewhere", ".github/", "-")
+"""How paths begin that no change here may land."""
+
+CAUSE_S = 400.0
+"""How long ago a cause may lie: webhooks come late, and replicas lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Somebody asked to land `head` of `pr`, and might do `permission` then."""
+    """Somebody asked to land `head` of `pr`."""
 
     pr: int
     head: Sha
-    actor: int
-    permission: Permission
 
 
 @dataclass(slots=True)
@@ -57,34 +63,30 @@ class Checker:
     broken: list[str] = field(default_factory=list)
     reached: Counter[str] = field(default_factory=Counter)
     checks: Counter[str] = field(default_factory=Counter)
+    rights: list[tuple[float, dict[int, Permission]]] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     open: dict[tuple[int, int], Candidate] = field(default_factory=dict)
     ended: dict[tuple[int, int], State] = field(default_factory=dict)
     landed: list[Receipt] = field(default_factory=list)
-    told: Counter[str] = field(default_factory=Counter)
     forgiving: bool = False
 
     def news(self, news: News) -> None:
         """Hear what happened on the forge."""
         match news:
             case LabelSet(actor=actor, pull=pull) if actor != self.bot:
-                self._ask(pull.number, pull.head, actor)
+                self._ask(pull.number, pull.head)
             case CommentMade(author=author, number=number) if author != self.bot:
-                self._ask(number, self.hosting.pulls[number].head, author)
-            case CommentMade(body=body):
-                self._commented(body, news.number)
+                self._ask(number, self.hosting.pulls[number].head)
             case _:
                 return
 
-    def _ask(self, pr: int, head: Sha, actor: Actor) -> None:
-        permission = self.hosting.people.get(actor.id, Permission.NONE)
-        self.asked.append(Asked(pr, head, actor.id, permission))
+    def _ask(self, pr: int, head: Sha) -> None:
+        self.asked.append(Asked(pr, head))
+        self.note_rights()
 
-    def _commented(self, body: str, pr: int) -> None:
-        marker = next((line for line in body.split("\n") if line.startswith("<!-- attempt")), "")
-        if ": ejected" in marker:
-            self.told[f"{pr} {marker}"] += 1
-            self._hold("I06 one comment for each end", self.told[f"{pr} {marker}"] == 1, marker)
+    def note_rights(self) -> None:
+        """Note what everybody may do now."""
+        self.rights.append((self.stage.clock.now(), dict(self.hosting.people)))
 
     def committed(self, after: Snapshot, candidates: tuple[Candidate, ...]) -> None:
         """Hear that the record changed."""
@@ -112,9 +114,41 @@ class Checker:
         if isinstance(state, Ejected) and after.policy:
             spent = candidate.budget.infra <= after.policy.budget.infra + 1
             self._hold("I11 budgets hold", spent, f"#{key[0]} {candidate.budget}")
+        if isinstance(state, Cancelled):
+            self._hold(
+                "I08 no end without its cause", self._caused(candidate, state), f"#{key[0]} {state}"
+            )
         before = self.open.get(key)
         if isinstance(state, Landing) and (before is None or before.state != state):
             self._intended(after, candidate, state)
+
+    def _caused(self, candidate: Candidate, state: Cancelled) -> bool:
+        """Tell whether what a cancellation names was so at some time since shortly before it."""
+        since = candidate.enqueued_at - CAUSE_S
+        shown = [pulls for at, pulls in self.hosting.history if at >= since]
+        earlier = self.hosting.as_of(since)
+        pulls = [each[candidate.pr] for each in (earlier, *shown) if candidate.pr in each]
+        match state.reason:
+            case Reason.CLOSED:
+                return any(each.closed for each in pulls)
+            case Reason.DRAFT:
+                return any(each.draft for each in pulls)
+            case Reason.BASE_CHANGED:
+                return any(each.base != "main" for each in pulls)
+            case Reason.HEAD_CHANGED:
+                moved = any(each.head != candidate.head for each in pulls)
+                return moved or self._in_one_second(candidate.pr)
+            case Reason.LABEL_REMOVED:
+                return any(not {QUEUE, FIX} & set(each.labels) for each in pulls)
+            case _:
+                return True
+
+    def _in_one_second(self, pr: int) -> bool:
+        """Tell whether the head was pushed in the very second of its last label: no one can tell."""
+        pull = self.hosting.pulls[pr]
+        pushed = self.hosting.pushed_at.get(f"{pull.head_repo}:{pull.head_branch}", 0.0)
+        labels = self.hosting.labels.get(pr, [])
+        return bool(labels) and pushed >= labels[-1].event.at
 
     def _intended(self, after: Snapshot, candidate: Candidate, state: Landing) -> None:
         lane, pr = after.state, candidate.pr
@@ -155,9 +189,12 @@ class Checker:
         self._hold("I01 what lands was gated", passed and spec, f"#{pr} {new}")
         self._hold("I02 on its base", (said["base"], said["merged"]) == (old, new), f"#{pr}")
         self._only_the_change(pr, old, new, head)
-        self._authorised(pr, head)
+        self._in_scope(pr, old, new)
+        self._authorised(pr, head, said)
         self._as_recorded(pr, new)
-        again = [each for each in self.landed if (each.fields["pr"], each.fields["head"]) == (pr, head)]
+        again = [
+            each for each in self.landed if (each.fields["pr"], each.fields["head"]) == (pr, head)
+        ]
         self._hold("I06 at most once", not again, f"#{pr} at {head}")
         before = int(str(self.landed[-1].fields["generation"])) if self.landed else 0
         rises = int(str(said["generation"])) > before
@@ -173,12 +210,15 @@ class Checker:
         landed = {each.path for each in objects.changes(old, new)}
         self._hold("I03 only the change", landed <= own, f"#{pr} {landed - own}")
 
-    def _authorised(self, pr: int, head: Sha) -> None:
-        allowed = any(
-            each.pr == pr and each.head == head and each.permission >= Permission.WRITE
-            for each in self.asked
-        )
-        self._hold("I04 somebody who may asked for this head", allowed, f"#{pr} {head}")
+    def _in_scope(self, pr: int, old: Sha, new: Sha) -> None:
+        """Hold the landing to an oracle of paths: nobody's claim covers these here."""
+        paths = [each.path for each in self.hosting.remote.objects.changes(old, new)]
+        never = [path for path in paths if path.startswith(NEVER)]
+        self._hold("I05 inside its claim", not never, f"#{pr} {never}")
+
+    def _authorised(self, pr: int, head: Sha, said: Mapping[str, object]) -> None:
+        asked = any(each.pr == pr and each.head == head for each in self.asked)
+        self._hold("I04 somebody asked for this head", asked, f"#{pr} {head}")
         job = self.stage.current
         read_at = job.notes.get("pull_read_at") if job else None
         self._hold("I04 the PR was read", isinstance(read_at, float), f"#{pr}")
@@ -186,6 +226,14 @@ class Checker:
             pull = self.hosting.as_of(read_at).get(pr)
             right = pull is not None and _fit(pull, head)
             self._hold("I04 it was fit when it was read", right, f"#{pr} {pull}")
+            by = said["enqueued_by"]
+            who = int(str(by["id"])) if isinstance(by, dict) else 0
+            rights = [each for at, each in self.rights if at >= read_at] or [self.rights[-1][1]]
+            before = [each for at, each in self.rights if at <= read_at][-1:]
+            may = any(
+                each.get(who, Permission.NONE) >= Permission.WRITE for each in (*before, *rights)
+            )
+            self._hold("I04 who asked may still land", who == self.bot.id or may, f"#{pr} {by}")
 
     def _as_recorded(self, pr: int, new: Sha) -> None:
         candidate = self.store.read(self.lane).candidate(pr)
@@ -217,4 +265,3 @@ def _fit(pull: PullRequest, head: Sha) -> bool:
 def _spec(said: object) -> str:
     gate = said.get("gate") if isinstance(said, dict) else None
     return str(gate.get("spec")) if isinstance(gate, dict) else ""
-

@@ -1,5 +1,7 @@
 """Liveness: when everything has come to rest, and whether it rests as it should."""
 
+import re
+
 from mergebot.adapters.memory.hosting import Hosting
 from mergebot.adapters.memory.inbox import MemoryInbox
 from mergebot.adapters.memory.store import MemoryStore
@@ -13,6 +15,7 @@ from tests.simulation import truth
 from tests.simulation.office import Office
 from tests.simulation.people import FIX, QUEUE
 
+_END = re.compile("<!-- attempt .*: ejected -->")
 MAY_WAIT = frozenset({Reason.HELD, Reason.NOT_READY})
 
 
@@ -64,11 +67,24 @@ def _pull(pull: PullRequest, candidate: Candidate | None, latest: Candidate | No
 
 
 def _comment(hosting: Hosting, pull: PullRequest, latest: Candidate, bot: Actor) -> list[str]:
-    mine = [each for each in hosting.comments.values() if each.pr == pull.number]
-    documents = [read_hidden_line(each.body) for each in mine if each.author == bot]
+    mine = [
+        each.body
+        for each in hosting.comments.values()
+        if each.pr == pull.number and each.author == bot
+    ]
+    ends = [line for body in mine for line in body.split("\n") if _END.match(line)]
+    if len(ends) != len(set(ends)):
+        return [f"I06 one comment for each end: #{pull.number} {ends}"]
+    documents = [read_hidden_line(body) for body in mine]
     said = [each for each in documents if each is not None]
     want = (state_name(latest.state), latest.attempt, reason_of(latest.state))
     if not said:
         return [f"I08 its author is told: #{pull.number} {want}"]
     found = [(each["state"], each["attempt"], each["reason"]) for each in said]
-    return [] if want in found else [f"I08 its author is told: #{pull.number} {want}, not {found}"]
+    # What a new head would meet is more use to its author than how the old one ended.
+    early = pull.head != latest.head and any(state == "open" for state, _, _ in found)
+    return (
+        []
+        if early or want in found
+        else [f"I08 its author is told: #{pull.number} {want}, not {found}"]
+    )

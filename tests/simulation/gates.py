@@ -90,7 +90,7 @@ class GateWorker:
     def _later(self, lane: Lane, order: RunOrder, result: GateResult, takes_s: float) -> None:
         """Beat while the run takes its time, then record what came of it."""
         stage = self.stage
-        paused = takes_s > 100.0 or takes_s == 40.0  # noqa: PLR2004 - a paused process beats not
+        paused = takes_s > 100.0 or takes_s == 40.0
         beats = 0 if paused else int(takes_s // BEAT_S)
         ends_at = stage.clock.now() + takes_s
         state = {"wanted": True}

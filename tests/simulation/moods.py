@@ -25,11 +25,16 @@ RATES = {
     "gate_lost": 0.12,
     "gate_paused": 0.08,
     "gate_flaky": 0.1,
-    "writes_lost": 1.0,
+    "writes_lost": 0.5,
+    "all_lost": 0.3,
 }
 """Chance of each kind where it is at work: per call, delivery, ring, job, gate run or seed."""
 
-PAUSES_S = {"pause_short": (0.05, 6.0), "pause_lease": (61.0, 200.0), "pause_hour": (3600.0, 3700.0)}
+PAUSES_S = {
+    "pause_short": (0.05, 6.0),
+    "pause_lease": (61.0, 200.0),
+    "pause_hour": (3600.0, 3700.0),
+}
 
 
 @dataclass(slots=True)
@@ -41,7 +46,7 @@ class Mood:
     calm: bool = False
 
     def __post_init__(self) -> None:
-        if self.rng.random() < 0.05:  # noqa: PLR2004 - one seed in twenty meets no fault
+        if self.rng.random() < 0.05:
             return
         share = self.rng.choice((0.2, 0.4, 0.7))
         for kind, rate in RATES.items():

@@ -113,7 +113,7 @@ class Office:
     def _run(self, actor: Actor, name: str, work: Callable[[], None]) -> None:
         actor.busy = True
 
-        def ended(lived: bool) -> None:
+        def ended(lived: bool) -> None:  # noqa: FBT001 - what a job tells of itself
             actor.busy = False
             if not lived:
                 actor.dead = True
@@ -130,7 +130,7 @@ class Office:
         """Start the timers."""
         reconciler, nudger = self.timers
         self._every(reconciler, RECONCILE_S, IDLE_RECONCILE_S, self._reconcile)
-        self._every(nudger, NUDGE_S, IDLE_NUDGE_S, lambda parts: nudge(parts))
+        self._every(nudger, NUDGE_S, IDLE_NUDGE_S, nudge)
 
     def _reconcile(self, parts: Parts) -> None:
         reconcile(parts, [self.repo])

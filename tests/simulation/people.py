@@ -32,6 +32,7 @@ class People:
     hosting: Hosting
     sick: Callable[[], bool]
     halted: Callable[[], bool]
+    changed: Callable[[], None]
     count: int = 0
     acts: dict[str, Callable[[], None]] = field(default_factory=dict)
 
@@ -70,7 +71,7 @@ class People:
 
     def care(self) -> None:
         """Look after the trunk: approve, unhold, resume, repair."""
-        self.hosting.people.update(RIGHTS)
+        self._restore()
         self.hosting.remote.protected.clear()
         if self.halted() and self._open():
             self._comment(KEEPER, self._open()[0].number, "@mergebot resume looked at it")
@@ -96,7 +97,7 @@ class People:
 
     def _say(self, who: Actor, text: str) -> None:
         self.stage.tell(f"{who.login} {text}")
-        self.stage.tally[f"act:{text.split(' ')[0]}"] += 1
+        self.stage.tally[f"act:{text.split(' ', maxsplit=1)[0]}"] += 1
 
     def _opens(self) -> None:
         rng = self.stage.rng
@@ -208,9 +209,12 @@ class People:
     def _demotes(self) -> None:
         self._say(ADMIN, f"demotes {WRITER.login}")
         self.hosting.people[WRITER.id] = Permission.READ
-        self.stage.later(
-            self.stage.rng.uniform(20.0, 200.0), lambda: self.hosting.people.update(RIGHTS)
-        )
+        self.changed()
+        self.stage.later(self.stage.rng.uniform(20.0, 200.0), self._restore)
+
+    def _restore(self) -> None:
+        self.hosting.people.update(RIGHTS)
+        self.changed()
 
     def _push_trunk(self, path: str) -> None:
         remote = self.hosting.remote

@@ -46,9 +46,10 @@ from tests.simulation.checker import Checker
 from tests.simulation.ending import ends_badly, unfinished
 from tests.simulation.faulty import Faulty, faulty_forge, faulty_mirrors
 from tests.simulation.gates import Gated, GateWorker, Results
+from tests.simulation.loss import Kept, keep, put_back
 from tests.simulation.moods import Mood
-from tests.simulation.office import Actor as Worker
 from tests.simulation.office import IDLE_RECONCILE_S, Office
+from tests.simulation.office import Actor as Worker
 from tests.simulation.people import RIGHTS, People
 from tests.simulation.stage import START, Stage
 
@@ -104,13 +105,14 @@ class Town:
     checker: Checker = field(init=False)
     results: Results = field(default_factory=Results)
     deliveries: int = 0
+    commits: int = 0
     restless_at: float = START
 
     def __post_init__(self) -> None:
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
         repositories._known.clear()
         stage = self.stage = Stage(self.seed)
-        self.mood = Mood(Random(self.seed + 1))  # noqa: S311 - chance that can be repeated
+        self.mood = Mood(Random(self.seed + 1))
         self.remote = Remote(stage.clock)
         self.hosting = Hosting(REPO, self.remote, self._tell, dict(RIGHTS))
         self.runs = MemoryRuns()
@@ -120,7 +122,10 @@ class Town:
         self.ledger = MemoryLedger()
         self.office = Office(stage, self.mood, REPO.full_name)
         self.checker = Checker(stage, self.hosting, self.store, LANE, BOT, self.results)
-        self.people = People(stage, self.hosting, self._sick, self._halted)
+        self.people = People(
+            stage, self.hosting, self._sick, self._halted, self.checker.note_rights
+        )
+        self.checker.note_rights()
         self._found()
         self._staff()
 
@@ -162,15 +167,16 @@ class Town:
             leases=cast("Leases", Faulty(stage, mood, "leases", self.leases)),
             doorbell=MemoryBell(self.office.ring),
             letters=PlainLetters(),
+            notary=MemoryNotary(),
             rules=_Rules(),
             read_news=read_news,
-            notary=MemoryNotary(),
             public_url="https://queue.test",
         )
 
     def _stored(self, name: str, args: tuple[object, ...], result: object) -> None:
         if name == "commit" and isinstance(result, Snapshot) and isinstance(args[1], Commit):
             self.office.idle = 0
+            self.commits += 1
             self.checker.committed(result, args[1].candidates)
 
     def _ran(self, name: str, args: tuple[object, ...], result: object) -> None:
@@ -178,7 +184,9 @@ class Town:
             self.office.idle = 0
             run = self.runs.get(LANE, str(args[1]))
             if run is not None:
-                gated = Gated(self.stage.clock.now(), run.order.spec.digest, cast(GateResult, args[2]))
+                gated = Gated(
+                    self.stage.clock.now(), run.order.spec.digest, cast(GateResult, args[2])
+                )
                 self.results.add(run.order, gated)
 
     def _tell(self, news: News) -> None:
@@ -205,6 +213,36 @@ class Town:
         self.inbox.put(guid, "event", body)
         self.office.hands[0].parts.doorbell.intake()
 
+    def _plan_losses(self) -> None:
+        """Let Redis fall once or twice, with the last commits or with everything."""
+        rng = self.mood.rng
+        redis = (self.store, self.runs, self.leases, self.inbox, self.ledger)
+        nothing = keep(redis)
+        if self.mood.strikes("writes_lost"):
+            lost = rng.randrange(1, 9)
+            self.stage.later(rng.uniform(20.0, 400.0), lambda: self._loses(redis, lost))
+        if self.mood.strikes("all_lost"):
+            at = rng.uniform(20.0, 400.0)
+            self.stage.later(at, lambda: self._fell("all_lost", redis, nothing))
+
+    def _loses(self, redis: tuple[object, ...], lost: int) -> None:
+        kept, before = keep(redis), self.commits
+
+        def wait() -> None:
+            if self.commits - before >= lost:
+                self._fell("writes_lost", redis, kept)
+            elif not self.mood.calm:
+                self.stage.later(0.05, wait)
+
+        wait()
+
+    def _fell(self, kind: str, redis: tuple[object, ...], kept: Kept) -> None:
+        self.stage.tally[kind] += 1
+        self.stage.tell(f"REDIS FALLS: {kind}")
+        put_back(redis, kept)
+        self.office.idle = 0
+        self.checker.forget(self.store.read(LANE))
+
     def _sick(self) -> bool:
         return isinstance(self.store.read(LANE).state.health, Red)
 
@@ -228,6 +266,7 @@ class Town:
         stage = self.stage
         self._announce()
         self.people.come()
+        self._plan_losses()
         self.office.open()
         stage.later(CALM_AT_S, self._calm)
         stage.later(CALM_AT_S * 0.7, self._care)
@@ -270,4 +309,3 @@ class Town:
 def live(seed: int) -> Ending:
     """Return how a seed ends."""
     return Town(seed).live()
-

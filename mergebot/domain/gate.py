@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 
 from mergebot.domain.ids import Sha
 from mergebot.domain.reasons import Reason
@@ -78,11 +79,22 @@ class Failed:
         return self.steps[-1]
 
 
+class Lack(StrEnum):
+    """What a run without a verdict lacked."""
+
+    INFRASTRUCTURE = "infrastructure"
+    SANDBOX = "sandbox"
+
+
 @dataclass(frozen=True, slots=True)
 class NoVerdict:
-    """Nothing is known: infrastructure, cancelled, or a host that computed another commit."""
+    """Nothing is known: infrastructure, cancelled, or a host that computed another commit.
+
+    Without a sandbox nothing ran at all, and nothing may until a person looked at that host.
+    """
 
     why: str
+    lack: Lack = Lack.INFRASTRUCTURE
 
 
 GateResult = Passed | Failed | NoVerdict

@@ -19,12 +19,12 @@ from mergebot.domain.candidate import (
 )
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import KeepCandidate
-from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed
+from mergebot.domain.gate import Failed, GateResult, Lack, NoVerdict, Passed
 from mergebot.domain.groups import gated_with
 from mergebot.domain.health import settle_trunk
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.isolation import Members
-from mergebot.domain.lane import Green, Red, Run, Snapshot
+from mergebot.domain.lane import Green, Halt, Red, Run, Snapshot
 from mergebot.domain.limits import INFRA_WAIT_S, RUN_SILENT_S
 from mergebot.domain.policy import BudgetPolicy
 from mergebot.domain.reasons import Fault, Reason, consequence
@@ -32,7 +32,7 @@ from mergebot.domain.reasons import Fault, Reason, consequence
 
 def settle(decision: Decision) -> Decision:
     """Apply every result that came in: the trunk's first, since verdicts rest on its health."""
-    decision = _with_the_trunk(settle_trunk(decision))
+    decision = _with_the_trunk(settle_trunk(_with_sandboxes(decision)))
     for pr in [each.pr for each in decision.snapshot.candidates if _may_move(each.state)]:
         candidate = decision.snapshot.candidate(pr)
         if candidate is not None:
@@ -48,6 +48,18 @@ def _may_move(state: State) -> bool:
             return until > 0
         case _:
             return False
+
+
+def _with_sandboxes(decision: Decision) -> Decision:
+    """Halt where a host could not start its sandbox: nothing ran there, and nothing may."""
+    snapshot = decision.snapshot
+    ended = (run.result for run in snapshot.runs.values())
+    said = next((x for x in ended if isinstance(x, NoVerdict) and x.lack is Lack.SANDBOX), None)
+    if said is None or snapshot.state.halt is not None:
+        return decision
+    text = f"no gate runs, because the sandbox cannot start: {said.why}"
+    halt = Halt(text, snapshot.now, "mergebot", "somebody resumes once the sandbox starts")
+    return decision.lane(halt=halt).tell("halted", text)
 
 
 def _with_the_trunk(decision: Decision) -> Decision:
@@ -138,9 +150,9 @@ def _judge(decision: Decision, members: Members, result: GateResult) -> Decision
             return isolation.failed(decision, members)
         case Failed():
             return _failed_alone(decision, members[0], result)
-        case NoVerdict(why):
+        case NoVerdict():
             for each in members:
-                decision = _no_verdict(decision, each, why)
+                decision = _no_verdict(decision, each, result)
             return decision
 
 
@@ -160,7 +172,11 @@ def _failed_alone(decision: Decision, candidate: Candidate, result: Failed) -> D
     return _settle_one(decision, failing)
 
 
-def _no_verdict(decision: Decision, candidate: Candidate, why: str) -> Decision:
+def _no_verdict(decision: Decision, candidate: Candidate, result: NoVerdict) -> Decision:
+    why = result.why
+    if result.lack is Lack.SANDBOX:
+        parked = Parked(Reason.INFRA, f"no verdict: {why}", decision.snapshot.now + INFRA_WAIT_S)
+        return decision.move(candidate, parked, f"no verdict: {why}")
     spent = replace(candidate.budget, infra=candidate.budget.infra + 1)
     candidate = replace(candidate, budget=spent)
     if spent.infra > _budget(decision.snapshot).infra:

@@ -12,6 +12,7 @@ from mergebot.domain.gate import (
     Failed,
     Gated,
     GateResult,
+    Lack,
     NoVerdict,
     Passed,
     Step,
@@ -123,7 +124,9 @@ class _Gate:
                 return self._steps(workspace, keep)
         except Unwanted:
             return None
-        except (_Undecided, SandboxFailed, Unavailable, Refused) as error:
+        except SandboxFailed as error:
+            return NoVerdict(str(error), Lack.SANDBOX)
+        except (_Undecided, Unavailable, Refused) as error:
             return NoVerdict(str(error))
         except OSError as error:
             return NoVerdict(_sentence(error))

@@ -51,3 +51,25 @@ def test_a_first_adoption_has_nothing_to_rebuild_and_says_so(tmp_path: Path) -> 
         assert "new" in str(recovered["text"])
         fresh.wait(fresh.landing("first"), "landed")
         assert fresh.landed_once("first")
+
+
+def test_a_redis_that_lost_its_last_writes_learns_from_git_what_landed(bot: Stack) -> None:
+    pr = bot.propose("rolled", {"nap": "2"})
+    bot.wait(pr, "gating")
+    redis = bot.redis()
+    kept = {key: redis.dump(key) for key in redis.keys("mb:{*")}
+    bot.wait(pr, "landed")
+
+    with redis.pipeline(transaction=True) as back:
+        back.delete(*redis.keys("mb:{*"))
+        for key, value in kept.items():
+            back.restore(key, 0, value)
+        back.execute()
+
+    bot.wait(pr, "landed")
+    bot.wait(bot.landing("after"), "landed")
+    assert bot.landed_once("rolled", "after")
+    receipts = bot.receipts()
+    assert [each["generation"] for each in receipts] == sorted(x["generation"] for x in receipts)
+    assert receipts[-1]["epoch"] > receipts[-2]["epoch"]
+    assert len(bot.comments(pr)) == 1

@@ -61,6 +61,7 @@ class Commands(LazyGroup):
             "Read and prove what landed, from a clone alone.",
             CHECK,
         ),
+        Entry("init", "mergebot.cli.init:init", "Set a repository up, or make the App.", CHECK),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
         Entry(

@@ -21,6 +21,7 @@ from mergebot.localforge.store import Row
 
 BODY_BYTES_MAX = 50 * 1024 * 1024
 BY_ID = re.compile(r"/api/v3/repositories/(\d+)(/.*)?\Z")
+OWN_PATHS = ("/_forge", "/api/graphql", "/settings/")
 WRITES = {"POST", "PUT", "PATCH", "DELETE"}
 
 log = logging.getLogger(__name__)
@@ -112,7 +113,7 @@ def rest_routes(forge: Forge) -> list[Route]:
     api.load()
     routes = []
     for endpoint in sorted(TABLE, key=lambda e: ("{" in e.path, -e.path.count("/"))):
-        prefix = "" if endpoint.path.startswith(("/_forge", "/api/graphql")) else "/api/v3"
+        prefix = "" if endpoint.path.startswith(OWN_PATHS) else "/api/v3"
         handle = _handler(forge, endpoint)
         routes.append(Route(prefix + endpoint.path, handle, methods=[endpoint.method]))
     return routes

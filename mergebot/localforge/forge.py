@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from mergebot.localforge.faults import Faults
 from mergebot.localforge.git import Bare
@@ -34,6 +35,7 @@ class Forge:
         self.faults = Faults()
         self.dispatcher = Dispatcher(self.store, self.faults)
         self.tickets: dict[str, tuple[int, int]] = {}
+        self.manifests: dict[str, dict[str, Any]] = {}
         self._pushes: defaultdict[int, int] = defaultdict(int)
         self._counting = threading.Lock()
         self._packer = ThreadPoolExecutor(1, "packer")

@@ -205,7 +205,7 @@ class Client:
         if mine.pid != os.getpid():
             mine.bearer = _Bearer()
             mine.github = Github(
-                auth=mine.bearer,
+                auth=mine.bearer if token else None,
                 base_url=self._server.url.rstrip("/"),
                 timeout=self._server.timeout_s,
                 user_agent="mergebot",

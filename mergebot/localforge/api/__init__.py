@@ -12,6 +12,7 @@ ROOMS = (
     "hooks",
     "issues",
     "labels",
+    "manifests",
     "merges",
     "operator",
     "pulls",

@@ -94,31 +94,37 @@ def set_switches(call: Call) -> Reply:
 @endpoint("POST", "/_forge/apps", "operator")
 def create_app(call: Call) -> Reply:
     """Create a GitHub App; return its id and, once, its private key."""
-    name = call.text("App", "name")
-    slug = name.lower().replace(" ", "-")
+    call.text("App", "name")
     owner = people.by_login(call.store, str(call.body.get("owner", call.user["login"])))
     if owner is None:
         raise invalid("App", "owner")
+    made, private = make_app(call, owner, call.body)
+    return created(made | {"private_key": private})
+
+
+def make_app(call: Call, owner: Row, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Make a GitHub App, with its bot account and its hook; return it and its private key."""
+    name = str(asked["name"])
+    slug = name.lower().replace(" ", "-")
     private, public = apps.new_key()
-    permissions: dict[str, Any] = call.body.get("permissions") or {}
     with call.store.write():
         bot = people.create(call.store, f"{slug}[bot]", name, kind="Bot")
-        events = json.dumps(call.body.get("events") or [])
+        events = json.dumps(asked.get("events") or [])
         made = call.store.run(
             "INSERT INTO apps (slug, name, owner_id, bot_id, public_key, permissions, events,"
             " created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            *(slug, name, owner["id"], bot["id"], public, json.dumps(permissions)),
-            *(events, now()),
+            *(slug, name, owner["id"], bot["id"], public),
+            *(json.dumps(asked.get("permissions") or {}), events, now()),
         )
-        hook = call.body.get("hook") or {}
+        hook = asked.get("hook") or {}
         if hook.get("url"):
             call.store.run(
                 "INSERT INTO hooks (app_id, url, content_type, secret, insecure_ssl, events,"
                 " active, created_at, updated_at) VALUES (?, ?, 'json', ?, '0', ?, 1, ?, ?)",
                 *(made, hook["url"], hook.get("secret"), events, now(), now()),
             )
-    answer = {"id": made, "slug": slug, "name": name, "bot_id": bot["id"]}
-    return created(answer | {"bot_login": bot["login"], "private_key": private})
+    about = {"id": made, "slug": slug, "name": name, "bot_id": bot["id"]}
+    return about | {"bot_login": bot["login"]}, private
 
 
 @endpoint("POST", "/_forge/apps/{id:int}/installations", "operator")

@@ -1,0 +1,40 @@
+"""Making a GitHub App from a manifest: trading the code that GitHub hands back for the App."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from mergebot.adapters.github.client import Client, Server
+from mergebot.adapters.github.errors import Ask
+from mergebot.adapters.github.values import reading
+
+
+class Anonymous:
+    """Nobody in particular: the code is the credential."""
+
+    def token(self, repo: str) -> str:  # noqa: ARG002 - the same for every repository
+        """Return no token."""
+        return ""
+
+    def rejected(self, repo: str) -> None:
+        """Do nothing: there is no token to be rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewApp:
+    """An App as it was just made; `key` and `secret` are told this once."""
+
+    app_id: int
+    slug: str
+    key: str
+    secret: str
+
+
+def redeem(server: Server, code: str) -> NewApp:
+    """Return the App that was made from the manifest; raises Unavailable, Refused."""
+    path = f"/app-manifests/{quote(code, safe='')}/conversions"
+    ask = Ask("POST", path, "make the App from its manifest", body={})
+    made = Client(server, Anonymous()).send(ask)
+    with reading(ask):
+        return NewApp(
+            int(made["id"]), str(made["slug"]), str(made["pem"]), str(made["webhook_secret"] or "")
+        )

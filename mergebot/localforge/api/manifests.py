@@ -1,0 +1,57 @@
+"""Apps made from a manifest: the form that a browser posts, and the code that is traded once."""
+
+import json
+import secrets
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from mergebot.localforge import people
+from mergebot.localforge.api.operator import make_app
+from mergebot.localforge.errors import ApiError, invalid, not_found
+from mergebot.localforge.routing import Call, Reply, created, endpoint
+from mergebot.localforge.shapes import checks as shapes
+
+
+@endpoint("POST", "/settings/apps/new", "anyone")
+def propose(call: Call) -> Reply:
+    """Take a manifest from a browser and send it back with a code.
+
+    GitHub asks its user to sign in and to confirm; here whoever reaches the forge is its admin.
+    """
+    form = parse_qs(call.request.body.decode("utf-8", "replace"))
+    try:
+        manifest: dict[str, Any] = json.loads(form["manifest"][0])
+        target = str(manifest["redirect_url"])
+    except (KeyError, ValueError) as error:
+        raise ApiError(HTTPStatus.BAD_REQUEST, "Problems parsing the manifest") from error
+    code = secrets.token_hex(20)
+    call.forge.manifests[code] = manifest
+    query = urlencode({"code": code, "state": call.query.get("state", "")})
+    return Reply(HTTPStatus.FOUND, None, {"Location": f"{target}?{query}"})
+
+
+@endpoint("POST", "/app-manifests/{code}/conversions", "anyone")
+def convert(call: Call) -> Reply:
+    """Make the App; the code is good once."""
+    manifest = call.forge.manifests.pop(call.params["code"], None)
+    if manifest is None:
+        raise not_found()
+    if not manifest.get("name"):
+        raise invalid("App", "name", "missing_field")
+    owner = people.by_login(call.store, "admin") or {}
+    hook = manifest.get("hook_attributes") or {}
+    secret = secrets.token_hex(20)
+    made, private = make_app(
+        call,
+        owner,
+        {
+            "name": manifest["name"],
+            "permissions": manifest.get("default_permissions") or {},
+            "events": manifest.get("default_events") or [],
+            "hook": {"url": hook.get("url"), "secret": secret},
+        },
+    )
+    shown = shapes.app(call.forge, made["id"])
+    keys = {"client_id": f"Iv1.{made['id']}", "client_secret": secrets.token_hex(20)}
+    return created({**shown, **keys, "webhook_secret": secret, "pem": private})

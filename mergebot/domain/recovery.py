@@ -114,19 +114,20 @@ def rebuild(decision: Decision, past: Past, missing: Sequence[PastLanding]) -> D
     )
 
 
-def finish(decision: Decision, landed: Sequence[PastLanding], *, kept: int) -> Decision:
+def finish(decision: Decision, past: Past, *, landed: int, kept: int) -> Decision:
     """End the recovery and tell what came of it; the PRs beyond `kept` were queued by label.
 
-    The newest of `landed` get their notice again, because the loss may have swallowed it.
+    The newest landings get their notice again, because the loss may have swallowed it, or a rebuild
+    before this one that took them in and was interrupted.
     """
     queue = decision.snapshot.policy.queue if decision.snapshot.policy else QueuePolicy()
-    for each in landed[-LAST_WRITES:]:
+    for each in past.landings[-LAST_WRITES:]:
         pr = each.candidate.pr
         if decision.snapshot.candidate(pr) is None:
             notice = PublishNotice(pr, each.candidate.attempt)
             decision = decision.want(notice, RemoveLabel(pr, queue.label))
     queued = max(len(decision.snapshot.candidates) - kept, 0)
-    recovery = Recovery(decision.snapshot.now, len(landed), kept, queued)
+    recovery = Recovery(decision.snapshot.now, landed, kept, queued)
     decision = decision.lane(recovering=False, recovered=recovery)
     return decision.tell("recovered", recovery_text(recovery))
 

@@ -162,6 +162,9 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
     if news.actor.id == parts.forge.me().id or news.label not in pull.labels:
         return
     follow(parts, lane, pull)
+    if pull.merged:
+        # Nothing is left to land; where that was a landing the record lost, the trunk tells of it.
+        return
     bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
 
 

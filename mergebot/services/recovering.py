@@ -53,7 +53,7 @@ def recover(parts: Parts, lane: Lane) -> bool:
     def end(decision: Decision) -> Decision:
         if not decision.snapshot.state.recovering:
             return decision
-        return finish(decision, missing, kept=kept)
+        return finish(decision, past, landed=len(missing), kept=kept)
 
     ended = decide(parts, lane, end)
     log.info("recovered", lane=lane.repo, landed=len(missing), open=len(ended.candidates))

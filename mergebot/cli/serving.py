@@ -5,6 +5,7 @@ from functools import partial
 import uvicorn
 
 from mergebot.adapters.pulse import HANDS
+from mergebot.services.claim_desk import ClaimDesk
 from mergebot.settings import Settings, admin_token
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
@@ -42,6 +43,7 @@ def web_parts(settings: Settings) -> WebParts:
         clock=parts.clock,
         forge=parts.forge,
         operator=made.operator,
+        claims=ClaimDesk(parts),
         pages=made.pages,
         changes=made.changes,
         verify=made.verify,

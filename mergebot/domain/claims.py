@@ -67,6 +67,11 @@ def parse_claim_block(body: str) -> ClaimBlock | NoBlock | ClaimFaults:
     return _claim(table)
 
 
+def claim_of_fields(table: Table) -> ClaimBlock | ClaimFaults:
+    """Return the claim that a request's fields make, or every fault of them."""
+    return _claim(table)
+
+
 def _claim(table: Table) -> ClaimBlock | ClaimFaults:
     faults = [
         *(unknown_key(key, _KEYS, inside="") for key in table if key not in _KEYS),

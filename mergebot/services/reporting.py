@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from mergebot.domain.candidate import (
     Cancelled,
     Candidate,
-    Claim,
     Ejected,
     GateEvidence,
     Landed,
@@ -153,14 +152,6 @@ class Reporting:
         receipts = self.store.landings(lane, limit=LOOK_BACK)
         return next((each for each in receipts if each.digest == wanted), None)
 
-    def claims(self, lane: Lane) -> Document:
-        """Return the claims of the open candidates: who may change which files now."""
-        snapshot = self.store.read(lane)
-        return self._head(snapshot) | {
-            "repo": lane.repo,
-            "claims": [claim_view(each) for each in snapshot.candidates],
-        }
-
     def landings(self, lane: Lane, find: Find) -> Document:
         """Return one page of receipts, newest first."""
         snapshot = self.store.read(lane)
@@ -224,21 +215,6 @@ def ended_view(candidate: Candidate, seen: Scene) -> Document:
         "receipt_digest": state.receipt if isinstance(state, Landed) else None,
         "tail": plain(evidence.result.tail) if isinstance(evidence, GateEvidence) else None,
         "details": list(evidence.details) if isinstance(evidence, ScopeEvidence) else [],
-    }
-
-
-def claim_view(candidate: Candidate) -> Document:
-    """Return one line of the claims board."""
-    claim = candidate.claim if isinstance(candidate.claim, Claim) else None
-    return {
-        "id": claim.id if claim else None,
-        "task": claim.task if claim else None,
-        "claims": list(claim.patterns) if claim else [],
-        "owner": candidate.proposal.author.login,
-        "branch": candidate.proposal.head_branch,
-        "pr": candidate.pr,
-        "title": candidate.proposal.title,
-        "since": iso(candidate.enqueued_at),
     }
 
 

@@ -16,6 +16,7 @@ from mergebot.ports.forge import Permission
 from mergebot.services.reporting import Find
 from mergebot.web.auth import Caller, demand, visible_lane, visible_lanes
 from mergebot.web.bodies import fields, sentence_of
+from mergebot.web.claims_api import ROUTES as CLAIM_ROUTES
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
 
@@ -89,11 +90,6 @@ def run_name(text: str) -> str:
     if not RUN.fullmatch(text):
         raise Problem(HTTPStatus.NOT_FOUND, "there is no gate run of that name", field="run")
     return text
-
-
-def claims(request: Request) -> Response:
-    """Answer who may change which files."""
-    return JSONResponse(parts_of(request).reporting.claims(visible_lane(request)))
 
 
 def landings(request: Request) -> Response:
@@ -174,7 +170,7 @@ ROUTES = [
     Route(REPO + "/queue", queue),
     Route(PR, candidate),
     Route(PR + "/log", gate_log),
-    Route(REPO + "/claims", claims),
+    *CLAIM_ROUTES,
     Route(REPO + "/landings", landings),
     Route(REPO + "/stats", stats),
     Route(REPO + "/health", health),

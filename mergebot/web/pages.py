@@ -75,7 +75,7 @@ def gate_log(request: Request) -> Response:
 
 def claims(request: Request) -> Response:
     """Show who may change which files."""
-    view = parts_of(request).reporting.claims(visible_lane(request))
+    view = parts_of(request).claims.board(visible_lane(request))
     return _page(request, "claims.html.j2", view)
 
 

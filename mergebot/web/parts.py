@@ -13,6 +13,7 @@ from mergebot.ports.operator import Operator
 from mergebot.ports.people import People
 from mergebot.ports.runs import Logs, Runs
 from mergebot.ports.store import Store
+from mergebot.services.claim_desk import ClaimDesk
 from mergebot.services.reporting import Reporting
 from mergebot.services.statistics import Statistics
 
@@ -49,6 +50,7 @@ class WebParts:
     clock: Clock
     forge: People
     operator: Operator
+    claims: ClaimDesk
     pages: Letters
     changes: Changes
     verify: Callable[[bytes, str], bool]

@@ -4,13 +4,14 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, Queue
 
 from starlette.applications import Starlette
 
 from mergebot.adapters.jinja import HtmlPages
 from mergebot.adapters.memory.inbox import MemoryInbox
+from mergebot.adapters.memory.ledger import MemoryLedger
 from mergebot.adapters.memory.logs import MemoryLogs
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
@@ -21,9 +22,11 @@ from mergebot.domain.story import Entry
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.forge import Permission
 from mergebot.ports.store import Commit
+from mergebot.services.claim_desk import ClaimDesk
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
 from tests.support.sample import BASE, LANE, POLICY
+from tests.support.village import Village
 
 NOW = 1_800_000_000.0
 SECRET = "hook-secret"
@@ -153,6 +156,11 @@ class Website:
         self.people = KnownPeople()
         self.operator = NotedOperator()
         self.news = SpokenNews()
+        self.ledger = MemoryLedger()
+        parts = Village().parts
+        self.claims = ClaimDesk(
+            replace(parts, store=self.store, clock=self.clock, ledger=self.ledger)
+        )
         self.private: set[str] = set()
         self.reconciled_at: float | None = NOW
         self.settings = WebSettings(
@@ -173,6 +181,7 @@ class Website:
                 clock=self.clock,
                 forge=self.people,
                 operator=self.operator,
+                claims=self.claims,
                 pages=HtmlPages(),
                 changes=self.news,
                 verify=verify,

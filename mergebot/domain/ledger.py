@@ -333,3 +333,14 @@ def _overlap_sentence(rivals: Sequence[LedgerClaim]) -> str:
     who = ", ".join(f"{each.owner} for {each.task}" for each in rivals[:3])
     more = f" and {len(rivals) - 3} more" if len(rivals) > 3 else ""  # noqa: PLR2004 - as above
     return f"some of these files are claimed by {who}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Somebody was refused a claim because of a live one: who, for which task, and what was met."""
+
+    at: float
+    owner: str
+    task: str
+    patterns: tuple[str, ...]
+    holder: str

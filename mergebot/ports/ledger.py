@@ -8,7 +8,7 @@ from mergebot.domain.audit import Decided, Worktree
 from mergebot.domain.contracts import Said
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
-from mergebot.domain.ledger import Change, Ledger, LedgerClaim, Note
+from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,14 @@ class Ledgers(Protocol):
 
     def sayings(self, lane: Lane, pr: int) -> Sequence[Said]:
         """Return what was said of contracts on a pull request, oldest first."""
+        ...
+
+    def collide(self, lane: Lane, collision: Collision) -> None:
+        """Count that somebody was refused a claim."""
+        ...
+
+    def collisions(self, lane: Lane, *, limit: int) -> Sequence[Collision]:
+        """Return the newest refusals, newest first."""
         ...
 
     def keep_early(self, lane: Lane, early: Early) -> None:

@@ -23,6 +23,7 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.ledger import (
     Ask,
     Change,
+    Collision,
     Granted,
     How,
     Ledger,
@@ -204,7 +205,12 @@ def _acquire(parts: Parts, lane: Lane, ask: Ask) -> Granted | Taken:
         found = acquire(ledger, ask, terms)
         return found, found.change if isinstance(found, Granted) else Change((), ())
 
-    return change(parts, lane, decide)
+    found = change(parts, lane, decide)
+    if isinstance(found, Taken) and found.holders:
+        holder = found.holders[0].id
+        collision = Collision(terms.now, ask.owner, ask.task, ask.patterns, holder)
+        parts.ledger.collide(lane, collision)
+    return found
 
 
 def _seeded(parts: Parts, ledger: Ledger) -> Ledger:

@@ -9,7 +9,7 @@ from mergebot.domain.audit import Decided
 from mergebot.domain.contracts import Said
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
-from mergebot.domain.ledger import Change, Ledger, LedgerClaim, Note
+from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
 from mergebot.ports.ledger import HostReport
 from mergebot.ports.store import Stale
 
@@ -25,6 +25,7 @@ class _Record:
     decisions: list[Decided] = field(default_factory=list)
     said: dict[int, list[Said]] = field(default_factory=dict)
     early: dict[int, Early] = field(default_factory=dict)
+    collisions: list[Collision] = field(default_factory=list)
 
 
 class MemoryLedger:
@@ -110,6 +111,17 @@ class MemoryLedger:
         """Return what was said of contracts on a pull request, oldest first."""
         with self._lock:
             return list(self._of(lane).said.get(pr, ()))
+
+    def collide(self, lane: Lane, collision: Collision) -> None:
+        """Count that somebody was refused a claim."""
+        with self._lock:
+            self._of(lane).collisions.insert(0, collision)
+            del self._of(lane).collisions[DECISIONS_MAX:]
+
+    def collisions(self, lane: Lane, *, limit: int) -> Sequence[Collision]:
+        """Return the newest refusals, newest first."""
+        with self._lock:
+            return self._of(lane).collisions[: max(limit, 1)]
 
     def keep_early(self, lane: Lane, early: Early) -> None:
         """Keep what is known of a pull request before it is queued."""

@@ -14,7 +14,7 @@ from mergebot.domain.audit import Decided
 from mergebot.domain.contracts import Said
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
-from mergebot.domain.ledger import Change, Ledger, LedgerClaim, Note
+from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
 from mergebot.ports.ledger import HostReport
 from mergebot.ports.store import Stale
 
@@ -144,6 +144,16 @@ class RedisLedger:
         key = LedgerKeys(lane)(f"said:{pr:d}")
         texts = self._server.ask(lambda client: client.lrange(key, 0, -1))
         return [decode(Said, text, where=key) for text in texts]
+
+    def collide(self, lane: Lane, collision: Collision) -> None:
+        """Count that somebody was refused a claim."""
+        self._append(LedgerKeys(lane)("collisions"), encode(Collision, collision))
+
+    def collisions(self, lane: Lane, *, limit: int) -> Sequence[Collision]:
+        """Return the newest refusals, newest first."""
+        key = LedgerKeys(lane)("collisions")
+        texts = self._server.ask(lambda client: client.lrange(key, -max(limit, 1), -1))
+        return [decode(Collision, text, where=key) for text in reversed(texts)]
 
     def keep_early(self, lane: Lane, early: Early) -> None:
         """Keep what is known of a pull request before it is queued."""

@@ -283,6 +283,11 @@ def merge_of(state: State) -> Merge | None:
             return None
 
 
+def ended_at(state: State) -> float:
+    """Return when `state` was reached, 0.0 for one that is no end."""
+    return state.at if isinstance(state, Landed | Ejected | Cancelled) else 0.0
+
+
 def run_of(state: State) -> str | None:
     """Return the gate run that `state` waits for or rests on, where there is one."""
     match state:

@@ -10,6 +10,7 @@ from mergebot.domain.candidate import (
     GateEvidence,
     Landed,
     ScopeEvidence,
+    ended_at,
     merge_of,
 )
 from mergebot.domain.early_notice import Desk, early_notice
@@ -103,7 +104,10 @@ def _early_letter(
     if early is None or not early.worth_saying:
         return None
     if candidate is not None and (
-        candidate.open or candidate.head == early.head or not (early.warns or early.said)
+        candidate.open
+        or candidate.head == early.head
+        or early.at <= ended_at(candidate.state)
+        or not (early.warns or early.said)
     ):
         return None
     queue = queue_policy(snapshot)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import structlog
 
+from mergebot.domain.candidate import merge_of
 from mergebot.domain.effects import (
     AddLabel,
     DropCandidate,
@@ -13,12 +14,13 @@ from mergebot.domain.effects import (
     RemoveLabel,
     Tell,
 )
-from mergebot.domain.ids import Lane
+from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.claiming import landed as end_landed_claim
+from mergebot.services.chain import request_for
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -107,11 +109,30 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
         case AddLabel(pr, label):
             parts.forge.add_label(lane.repo, pr, label)
         case KeepCandidate(pr, merged):
-            git_of(parts, lane).keep_candidate(pr, merged)
+            _keep(parts, lane, pr, merged)
         case EndClaim(pr, receipt):
             end_landed_claim(parts, lane, pr, receipt)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
+
+
+def _keep(parts: Parts, lane: Lane, pr: int, merged: Sha) -> None:
+    """Publish a failed candidate's merged commit, made again where another host made it.
+
+    Where its base was a candidate that never landed, nobody may be able to: `repro` is a help, and
+    a notice is worth having without it.
+    """
+    git = git_of(parts, lane)
+    latest, policy = parts.store.latest(lane, pr), parts.store.read(lane).policy
+    merge = merge_of(latest.state) if latest else None
+    if latest and policy and merge and merge.merged == merged and not git.has(merged):
+        git.fetch(lane.trunk, [pr])
+        if git.has(merge.base) and git.has(latest.head):
+            git.replay(request_for(latest, policy, merge.base))
+    if git.has(merged):
+        git.keep_candidate(pr, merged)
+    else:
+        log.info("candidate_not_kept", lane=lane.repo, pr=pr)
 
 
 def _tell(parts: Parts, lane: Lane, pr: int, topic: str, *, text: str) -> None:

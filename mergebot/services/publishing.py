@@ -19,8 +19,8 @@ from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
-from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.chain import request_for
+from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of

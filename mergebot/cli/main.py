@@ -62,6 +62,8 @@ class Commands(LazyGroup):
             CHECK,
         ),
         Entry("init", "mergebot.cli.init:init", "Set a repository up, or make the App.", CHECK),
+        Entry("claim", "mergebot.cli.claim:claim", "Claim files, give them back, audit.", ASK),
+        Entry("init", "mergebot.cli.init:init", "Set a repository up, or make the App.", CHECK),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
         Entry(

@@ -4,9 +4,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mergebot.adapters.git.checkout import open_checkout
+from mergebot.adapters.git.worktrees import branch_of, stray_ledgers, worktrees
 from mergebot.adapters.policy_toml import TomlRules
+from mergebot.domain.audit import Worktree
 from mergebot.domain.scope import Enqueuer, Inside, Outside
 from mergebot.services.early_scope import Change, early_scope
+
+
+def here(directory: Path) -> list[Worktree]:
+    """Return what the clone around a directory has that no remote may have; raises Refused."""
+    return worktrees(directory)
+
+
+def strays_of(trees: list[Worktree]) -> list[str]:
+    """Return the claims files that lie in worktrees."""
+    return stray_ledgers(trees)
+
+
+def branch_here(directory: Path) -> str:
+    """Return the branch that is checked out around a directory, "" where none is."""
+    return branch_of(directory)
 
 
 @dataclass(frozen=True, slots=True)

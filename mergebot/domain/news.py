@@ -51,7 +51,7 @@ class PullMoved:
 
 @dataclass(frozen=True, slots=True)
 class CommentMade:
-    """A new comment on a pull request."""
+    """A new comment on a pull request; `at` is when it was written, 0.0 where nobody says."""
 
     repo: str
     repo_id: int
@@ -59,6 +59,7 @@ class CommentMade:
     comment_id: int
     body: str
     author: Actor
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
     pr, by = news.number, news.author
     match command:
         case Plain.QUEUE:
-            operating.enqueue(lane, pr, by)
+            operating.enqueue(lane, pr, by, asked_at=news.at)
         case Plain.CANCEL:
             operating.cancel(lane, pr, by)
         case Plain.HOLD:
@@ -110,7 +110,7 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
         case Plain.STATUS | Plain.EXPLAIN:
             decide(parts, lane, lambda decision: _refresh(decision, pr))
         case Retry(reason):
-            operating.retry(lane, pr, by, reason)
+            operating.retry(lane, pr, by, reason, asked_at=news.at)
         case Halt(reason):
             operating.halt(lane, by, reason)
         case Resume(reason):

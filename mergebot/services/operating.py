@@ -21,15 +21,20 @@ class Operating:
 
     parts: Parts
 
-    def enqueue(self, lane: Lane, pr: int, by: Actor) -> None:
-        """Queue a PR at its present head, by setting its label."""
-        self._enqueue(lane, pr, by, Labelled())
+    def enqueue(self, lane: Lane, pr: int, by: Actor, *, asked_at: float = 0.0) -> None:
+        """Queue a PR at its present head, by setting its label.
 
-    def retry(self, lane: Lane, pr: int, by: Actor, reason: str) -> None:
+        A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then.
+        """
+        self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
+
+    def retry(
+        self, lane: Lane, pr: int, by: Actor, reason: str, *, asked_at: float = 0.0
+    ) -> None:
         """Open the next attempt at the same head; `reason` says why it may end otherwise."""
         if not reason.strip():
             raise Refused("a retry needs a reason: say what is different this time")
-        self._enqueue(lane, pr, by, Retried(reason.strip()))
+        self._enqueue(lane, pr, by, Retried(reason.strip()), asked_at=asked_at)
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
         """Take a PR out of the queue, by removing its label."""
@@ -76,10 +81,15 @@ class Operating:
         decide(self.parts, lane, rule)
         self.parts.doorbell.tick(lane)
 
-    def _enqueue(self, lane: Lane, pr: int, by: Actor, way: Labelled | Retried) -> None:
+    def _enqueue(
+        self, lane: Lane, pr: int, by: Actor, way: Labelled | Retried, *, asked_at: float
+    ) -> None:
         pull = self.parts.forge.pull(lane.repo, pr)
         if pull.closed:
             raise Refused(f"#{pr} is closed, so it cannot be queued")
+        pushed_at = self.parts.forge.head_pushed_at(lane.repo, pull) if asked_at else None
+        if pushed_at is not None and pushed_at >= asked_at:
+            raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
         queue = queue_policy(self.parts.store.read(lane))
         kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
         want_label(self.parts, lane, pull, kind)

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from mergebot.adapters.github.paths import REPOSITORY_NAME
@@ -220,7 +221,15 @@ def _issue_comment(payload: _Payload) -> News:
         comment_id=payload.number("a comment", "comment", "id"),
         body=_clean(body) if isinstance(body, str) else "",
         author=payload.actor("an author", "comment", "user"),
+        at=_time(payload.at("comment", "created_at")),
     )
+
+
+def _time(value: object) -> float:
+    try:
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else 0.0
+    except ValueError:
+        return 0.0
 
 
 def _push(payload: _Payload) -> News:

@@ -169,7 +169,8 @@ class Hosting:
         written = Written(self.new_id(), number, by, body)
         self.comments[written.id] = written
         name, repo_id = self.repository.full_name, self.repository.id
-        self.tell(CommentMade(name, repo_id, number, written.id, body, by))
+        at = float(int(self.remote.clock.now()))
+        self.tell(CommentMade(name, repo_id, number, written.id, body, by, at))
         return written.id
 
     def approve(self, by: Actor, number: int) -> None:

@@ -24,10 +24,11 @@ def waiting(bot: Stack) -> str:
     return str(bot.queue().get("waiting") or "")
 
 
-def landed(bot: Stack, pr: int, name: str) -> None:
+def landed(bot: Stack, pr: int, name: str) -> bool:
+    """Wait until a change has landed and the lane waits for nothing; tell whether it did once."""
     bot.wait(pr, "landed")
-    assert bot.landed_once(name)
     eventually(lambda: not waiting(bot), within_s=20, what="the lane waits for nothing")
+    return bot.landed_once(name)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_a_forge_that_does_not_serve_makes_the_lane_wait_and_say_why(
     assert not bot.landed_once(name)
 
     bot.forge.call("DELETE", "/_forge/faults")
-    landed(bot, pr, name)
+    assert landed(bot, pr, name)
 
 
 @pytest.mark.slow
@@ -60,20 +61,20 @@ def test_a_forge_that_is_down_is_waited_for(bot: Stack) -> None:
     bot.forge.stop(signal.SIGKILL)
     eventually(lambda: waiting(bot), within_s=40, what="the lane says that it waits")
     bot.forge.start()
-    landed(bot, pr, name)
+    assert landed(bot, pr, name)
 
 
 def test_a_slow_forge_is_only_slower(bot: Stack) -> None:
     pr, name = change(bot)
     bot.forge.fault("delay_s", method="GET", path="/api/v3", seconds=1, times=6)
-    landed(bot, pr, name)
+    assert landed(bot, pr, name)
 
 
 def test_answers_that_are_lost_after_their_effect_double_nothing(bot: Stack) -> None:
     pr, name = change(bot)
     bot.forge.fault("error_after", method="POST", path="git-receive-pack$", status=502, times=1)
     bot.forge.fault("error_after", method="(POST|PATCH)", path="/comments", status="reset", times=2)
-    landed(bot, pr, name)
+    assert landed(bot, pr, name)
     eventually(
         lambda: [text.count('"state":"landed"') for text in bot.comments(pr)] == [1],
         within_s=40,
@@ -85,8 +86,8 @@ def test_answers_that_are_lost_after_their_effect_double_nothing(bot: Stack) -> 
 def test_refs_that_lag_behind_for_some_seconds_land_nothing_wrong(bot: Stack) -> None:
     bot.forge.fault("stale_refs", path="refs/", seconds=3)
     first, second = bot.landing("stale1"), bot.landing("stale2")
-    landed(bot, first, "stale1")
-    landed(bot, second, "stale2")
+    assert landed(bot, first, "stale1")
+    assert landed(bot, second, "stale2")
     bases = [each["base"] for each in bot.receipts()]
     assert len(bases) == len(set(bases))
 
@@ -94,7 +95,7 @@ def test_refs_that_lag_behind_for_some_seconds_land_nothing_wrong(bot: Stack) ->
 def test_with_every_webhook_dropped_a_change_still_lands(bot: Stack) -> None:
     bot.forge.fault("drop_webhooks")
     name = f"trouble{next(NAMES)}"
-    landed(bot, bot.landing(name), name)
+    assert landed(bot, bot.landing(name), name)
 
 
 def test_a_head_that_was_pushed_after_the_label_when_nobody_watched_does_not_land(

@@ -48,21 +48,20 @@ def boundary(bot: Stack, where: str) -> Iterator[tuple[int, str]]:
     yield pr, name
 
 
-def settle(bot: Stack, pr: int, name: str) -> None:
+def settled(bot: Stack, pr: int, name: str) -> bool:
     """Check what must hold after any death: once on the trunk, one comment, and life goes on."""
     bot.forge.call("DELETE", "/_forge/faults")
     bot.wait(pr, "landed", within_s=90)
     assert bot.landed_once(name)
     canary = f"canary{next(NAMES)}"
     bot.wait(bot.landing(canary), "landed", within_s=60)
-    assert bot.landed_once(name, canary)
     eventually(
         lambda: [text.count('"state":"landed"') for text in bot.comments(pr)] == [1],
         within_s=40,
         what=f"#{pr} has one comment, which says that it landed",
     )
     merged = [each["merged"] for each in bot.receipts()]
-    assert len(merged) == len(set(merged))
+    return bot.landed_once(name, canary) and len(merged) == len(set(merged))
 
 
 BOUNDARIES = ["before the intent", "before the push", "after the push", "before the comment"]
@@ -74,7 +73,7 @@ def test_hands_that_are_killed_at_a_step_of_a_landing_lose_and_double_nothing(
 ) -> None:
     with boundary(bot, where) as (pr, name):
         bot.signal("hands", signal.SIGKILL)
-    settle(bot, pr, name)
+    assert settled(bot, pr, name)
 
 
 def test_hands_that_are_stopped_in_a_landing_and_go_on_later_land_nothing_twice(bot: Stack) -> None:
@@ -84,7 +83,7 @@ def test_hands_that_are_stopped_in_a_landing_and_go_on_later_land_nothing_twice(
         eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
     for each in children:
         os.kill(each, signal.SIGCONT)
-    settle(bot, pr, name)
+    assert settled(bot, pr, name)
 
 
 def test_everything_else_may_stop_and_die_in_the_middle_of_a_push(bot: Stack) -> None:
@@ -95,7 +94,7 @@ def test_everything_else_may_stop_and_die_in_the_middle_of_a_push(bot: Stack) ->
         eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
         for part in others:
             bot.signal(part, signal.SIGKILL)
-    settle(bot, pr, name)
+    assert settled(bot, pr, name)
 
 
 def test_a_gate_whose_worker_was_killed_leaves_no_process_and_is_run_again(bot: Stack) -> None:
@@ -106,7 +105,9 @@ def test_a_gate_whose_worker_was_killed_leaves_no_process_and_is_run_again(bot: 
     eventually(lambda: not bot.processes("600.4711"), within_s=10, what="nothing of it is left")
     eventually(lambda: running(bot, pr) not in {"", first}, within_s=60, what="a new run")
     bot.cancel(pr)
-    eventually(lambda: not bot.processes("600.4711"), within_s=20, what="the gate is stopped")
+    assert eventually(
+        lambda: not bot.processes("600.4711"), within_s=20, what="the gate is stopped"
+    )
 
 
 def test_the_late_result_of_a_gate_that_was_taken_for_lost_is_ignored(bot: Stack) -> None:

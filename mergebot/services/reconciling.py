@@ -36,6 +36,9 @@ def reconcile(parts: Parts, repos: Sequence[str]) -> None:
             _lane(parts, open_lane(parts, repo))
         except (Unavailable, Refused) as error:
             log.warning("lane_not_reconciled", lane=repo, why=str(error))
+        except Exception:
+            # A mistake of ours in one repository must not end the round for the others.
+            log.exception("lane_failed", lane=repo)
 
 
 def nudge(parts: Parts) -> bool:

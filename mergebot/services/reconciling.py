@@ -27,8 +27,9 @@ log = structlog.get_logger()
 def reconcile(parts: Parts, repos: Sequence[str]) -> None:
     """Compare every lane with the forge and git, and repair what differs.
 
-    One repository's odd state never stops another's lane.
+    One repository's odd state never stops another's lane; a mistake of ours is raised at the end.
     """
+    mistakes: list[Exception] = []
     parts.doorbell.intake()
     for repo in repos:
         try:
@@ -36,9 +37,11 @@ def reconcile(parts: Parts, repos: Sequence[str]) -> None:
             _lane(parts, open_lane(parts, repo))
         except (Unavailable, Refused) as error:
             log.warning("lane_not_reconciled", lane=repo, why=str(error))
-        except Exception:
-            # A mistake of ours in one repository must not end the round for the others.
+        except Exception as error:
             log.exception("lane_failed", lane=repo)
+            mistakes.append(error)
+    if mistakes:
+        raise mistakes[0]
 
 
 def nudge(parts: Parts) -> bool:

@@ -50,8 +50,11 @@ def run_reconciler(settings: Settings) -> None:
 
 
 def _round(made: Desk) -> None:
-    reconcile(made.parts, served(made.parts))
-    made.pulse.beat(made.parts.clock.now())
+    try:
+        reconcile(made.parts, served(made.parts))
+    finally:
+        # A round that the forge cut short is a round: who goes round is alive.
+        made.pulse.beat(made.parts.clock.now())
 
 
 def _every(

@@ -37,7 +37,7 @@ ALLOWED = {
     "signing_key_file": "a readable file",
     "handle": "letters, digits and dashes, 39 at most",
 }
-_SECRET = {"github_token", "webhook_secret", "admin_token"}
+_SECRET = {"github_token", "webhook_secret", "admin_token", "oauth_client_secret"}
 
 
 class SettingsFaults(Exception):
@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     port: int = Field(default=8420, ge=1, le=65535)
     public_url: str = ""
     admin_token: SecretStr = SecretStr("")
+    oauth_client_id: str = ""
+    oauth_client_secret: SecretStr = SecretStr("")
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
     reconcile_seconds: float = Field(default=30.0, ge=1, le=3600)
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
@@ -197,6 +199,11 @@ def _sentences(error: ValidationError) -> Iterator[str]:
 
 
 def _conflicts(settings: Settings, need: Need) -> Iterator[str]:
+    if bool(settings.oauth_client_id) != bool(settings.oauth_client_secret.get_secret_value()):
+        yield (
+            "MERGEBOT_OAUTH_CLIENT_ID and MERGEBOT_OAUTH_CLIENT_SECRET belong together; set both"
+            " or none."
+        )
     if Need.FORGE in need:
         yield from _credentials(settings)
         if not settings.repos and settings.github_app_id is None:

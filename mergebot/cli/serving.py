@@ -9,7 +9,7 @@ from mergebot.services.claim_desk import ClaimDesk
 from mergebot.settings import Settings, admin_token
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
-from mergebot.wiring.desk import reception, start_logging
+from mergebot.wiring.desk import forge_pages, reception, start_logging
 
 GRACE_S = 3
 """How long open answers, such as live pages, may take to end."""
@@ -48,6 +48,8 @@ def web_parts(settings: Settings) -> WebParts:
         changes=made.changes,
         verify=made.verify,
         private=made.private,
+        seals=parts.notary,
+        sign_in=made.sign_in,
         reconciled_at=made.desk.pulse.last,
         answered_at=partial(made.desk.pulse.last, HANDS),
         settings=WebSettings(
@@ -57,10 +59,3 @@ def web_parts(settings: Settings) -> WebParts:
             reconcile_s=settings.reconcile_seconds,
         ),
     )
-
-
-def forge_pages(api: str) -> str:
-    """Return where people read what the API at `api` serves to programs."""
-    if api == "https://api.github.com":
-        return "https://github.com"
-    return api.removesuffix("/api/v3")

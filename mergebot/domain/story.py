@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+AUDIT = -1
+"""Where a lane keeps what people did by hand, in place of a PR's number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

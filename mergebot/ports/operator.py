@@ -24,6 +24,14 @@ class Operator(Protocol):
         """Open the next attempt at the same head; `reason` says why it may end otherwise."""
         ...
 
+    def hold(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Park a PR at its place, by setting the label that holds."""
+        ...
+
+    def unhold(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Let a held PR go on, by removing that label."""
+        ...
+
     def halt(self, lane: Lane, by: Actor, reason: str) -> None:
         """Let nothing land until somebody resumes."""
         ...

@@ -20,3 +20,15 @@ class People(Protocol):
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do in a repository."""
         ...
+
+
+class SignIn(Protocol):
+    """The forge's own page on which somebody says who they are (OAuth's code flow)."""
+
+    def address(self, state: str, back: str) -> str:
+        """Return where to send somebody who shall come back to `back` with `state`."""
+        ...
+
+    def token(self, code: str, back: str) -> str:
+        """Return the forge token of whoever came back with `code`; raises Refused, Unavailable."""
+        ...

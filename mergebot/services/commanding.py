@@ -21,7 +21,6 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Refused
-from mergebot.services.admitting import queue_policy
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
 from mergebot.services.operating import Operating
@@ -104,9 +103,9 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
         case Plain.CANCEL:
             operating.cancel(lane, pr, by)
         case Plain.HOLD:
-            parts.forge.add_label(lane.repo, pr, queue_policy(parts.store.read(lane)).hold_label)
+            operating.hold(lane, pr, by)
         case Plain.UNHOLD:
-            parts.forge.remove_label(lane.repo, pr, queue_policy(parts.store.read(lane)).hold_label)
+            operating.unhold(lane, pr, by)
         case Plain.STATUS | Plain.EXPLAIN:
             decide(parts, lane, lambda decision: _refresh(decision, pr))
         case Retry(reason):

@@ -12,6 +12,7 @@ from mergebot.domain.watching import label_of
 from mergebot.ports.errors import Refused
 from mergebot.services.admitting import Wish, bring_in, queue_policy, want_label
 from mergebot.services.deciding import decide
+from mergebot.services.deeds import Deed, note
 from mergebot.services.parts import Parts
 
 
@@ -21,12 +22,27 @@ class Operating:
 
     parts: Parts
 
+    def hold(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Park a PR at its place, by setting the label that holds."""
+        label = queue_policy(self.parts.store.read(lane)).hold_label
+        self.parts.forge.add_label(lane.repo, pr, label)
+        note(self.parts, lane, Deed(by, "hold", pr))
+        self.parts.doorbell.tick(lane)
+
+    def unhold(self, lane: Lane, pr: int, by: Actor) -> None:
+        """Let a held PR go on, by removing that label."""
+        label = queue_policy(self.parts.store.read(lane)).hold_label
+        self.parts.forge.remove_label(lane.repo, pr, label)
+        note(self.parts, lane, Deed(by, "unhold", pr))
+        self.parts.doorbell.tick(lane)
+
     def enqueue(self, lane: Lane, pr: int, by: Actor, *, asked_at: float = 0.0) -> None:
         """Queue a PR at its present head, by setting its label.
 
         A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then.
         """
         self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
+        note(self.parts, lane, Deed(by, "queue", pr))
 
     def retry(
         self, lane: Lane, pr: int, by: Actor, reason: str, *, asked_at: float = 0.0
@@ -35,6 +51,7 @@ class Operating:
         if not reason.strip():
             raise Refused("a retry needs a reason: say what is different this time")
         self._enqueue(lane, pr, by, Retried(reason.strip()), asked_at=asked_at)
+        note(self.parts, lane, Deed(by, "retry", pr, reason.strip()))
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
         """Take a PR out of the queue, by removing its label."""
@@ -53,6 +70,7 @@ class Operating:
             return decision.move(current, state, text)
 
         decide(self.parts, lane, rule)
+        note(self.parts, lane, Deed(by, "cancel", pr))
         self.parts.doorbell.tick(lane)
 
     def halt(self, lane: Lane, by: Actor, reason: str) -> None:
@@ -67,6 +85,7 @@ class Operating:
             return decision.lane(halt=halt).tell("halted", f"{by.login} halted: {reason.strip()}")
 
         decide(self.parts, lane, rule)
+        note(self.parts, lane, Deed(by, "halt", why=reason.strip()))
         self.parts.doorbell.tick(lane)
 
     def resume(self, lane: Lane, by: Actor, reason: str) -> None:
@@ -79,6 +98,7 @@ class Operating:
             return decision.lane(halt=None).tell("resumed", text)
 
         decide(self.parts, lane, rule)
+        note(self.parts, lane, Deed(by, "resume", why=reason.strip()))
         self.parts.doorbell.tick(lane)
 
     def _enqueue(

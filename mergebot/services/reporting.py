@@ -21,7 +21,7 @@ from mergebot.domain.lane import Snapshot
 from mergebot.domain.markdown import plain
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import Document, Setting
-from mergebot.domain.story import Entry
+from mergebot.domain.story import AUDIT, Entry
 from mergebot.domain.views import (
     Scene,
     counts_view,
@@ -48,6 +48,9 @@ RECENT = 8
 
 LOOK_BACK = 200
 """Ended candidates that are read for titles and recent ejections."""
+
+AUDIT_MAX = 500
+"""Deeds by hand that are shown: all that the record keeps."""
 
 STORY_MAX = 200
 """Entries of a PR's story on its page."""
@@ -151,6 +154,12 @@ class Reporting:
         wanted = candidate.state.receipt
         receipts = self.store.landings(lane, limit=LOOK_BACK)
         return next((each for each in receipts if each.digest == wanted), None)
+
+    def audit(self, lane: Lane) -> Document:
+        """Return what people did by hand, newest first."""
+        deeds = self.store.story(lane, AUDIT, limit=AUDIT_MAX)
+        view = [story_view(each) for each in reversed(deeds)]
+        return {"repo": lane.repo, "at": iso(self.clock.now()), "deeds": view}
 
     def landings(self, lane: Lane, find: Find) -> Document:
         """Return one page of receipts, newest first."""

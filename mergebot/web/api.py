@@ -98,6 +98,11 @@ def landings(request: Request) -> Response:
     return JSONResponse(parts_of(request).reporting.landings(lane, find(request, size=50)))
 
 
+def audit(request: Request) -> Response:
+    """Answer what people did by hand."""
+    return JSONResponse(parts_of(request).reporting.audit(visible_lane(request)))
+
+
 def stats(request: Request) -> Response:
     """Answer the statistics."""
     return JSONResponse(parts_of(request).statistics.of(visible_lane(request)))
@@ -172,6 +177,7 @@ ROUTES = [
     Route(PR + "/log", gate_log),
     *CLAIM_ROUTES,
     Route(REPO + "/landings", landings),
+    Route(REPO + "/audit", audit),
     Route(REPO + "/stats", stats),
     Route(REPO + "/health", health),
     Route(PR, action(Permission.WRITE, _enqueue), methods=["POST"]),

@@ -9,7 +9,8 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from mergebot.web import api, events, health, hooks, pages
+from mergebot.web import api, events, hands, health, hooks, login, pages
+from mergebot.web.buckets import hook_buckets, login_buckets
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import HANDLED, on_problem
 from mergebot.web.security import SecurityHeaders
@@ -35,6 +36,8 @@ def create_app(parts: WebParts) -> Starlette:
         Route("/api/v1/events", events.of_all),
         Route("/api/v1" + api.REPO + "/events", events.of_lane),
         Mount("/api/v1", routes=api.ROUTES),
+        *login.ROUTES,
+        *hands.ROUTES,
         *pages.ROUTES,
     ]
     app = Starlette(
@@ -44,6 +47,9 @@ def create_app(parts: WebParts) -> Starlette:
         exception_handlers=dict.fromkeys((*HANDLED, Exception), on_problem),
     )
     app.state.parts = parts
+    app.state.rights = {}
+    app.state.hook_buckets = hook_buckets()
+    app.state.login_buckets = login_buckets()
     app.state.hub = events.Hub(parts.changes)
     app.state.started_at = parts.clock.now()
     return app

@@ -11,6 +11,12 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.forge import Permission
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
+from mergebot.web.session import Session, session_of
+
+READS_S = 60.0
+"""How long somebody who lost the right to read may go on reading pages that are open."""
+
+RIGHTS_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +34,8 @@ def caller(request: Request, lane: Lane) -> Caller | None:
     token = token.strip()
     if not token or scheme.lower() not in {"bearer", "token"}:
         return None
-    admin = parts.settings.admin_token
-    if admin and compare_digest(token.encode(), admin.encode()):
-        return Caller(_admin(parts), Permission.ADMIN)
+    if is_admin(parts, token):
+        return Caller(admin(parts), Permission.ADMIN)
     try:
         actor = parts.forge.caller(token)
     except Refused:
@@ -38,7 +43,30 @@ def caller(request: Request, lane: Lane) -> Caller | None:
     return Caller(actor, parts.forge.permission(lane.repo, actor))
 
 
-def _admin(parts: WebParts) -> Actor:
+def caller_of(request: Request, session: Session, lane: Lane) -> Caller | None:
+    """Return what somebody who is signed in may do now; None where the admin token changed."""
+    parts: WebParts = request.app.state.parts
+    if session.admin:
+        return Caller(session.actor, Permission.ADMIN) if _still(parts, session) else None
+    return Caller(session.actor, parts.forge.permission(lane.repo, session.actor))
+
+
+def is_admin(parts: WebParts, token: str) -> bool:
+    """Tell whether this is the admin token; an empty one lets nobody in."""
+    own = parts.settings.admin_token
+    return bool(own) and compare_digest(token.encode(), own.encode())
+
+
+def admin_mark(parts: WebParts) -> str:
+    """Return what tells a session by the present admin token from one by an older one."""
+    return parts.seals.seal("admin", parts.settings.admin_token)[:16]
+
+
+def _still(parts: WebParts, session: Session) -> bool:
+    return compare_digest(session.admin.encode(), admin_mark(parts).encode())
+
+
+def admin(parts: WebParts) -> Actor:
     """Return the holder of the admin token, who acts through the bot's own account."""
     try:
         return Actor(parts.forge.me().id, "admin")
@@ -48,7 +76,11 @@ def _admin(parts: WebParts) -> Actor:
 
 def demand(request: Request, lane: Lane, *, needed: Permission) -> Caller:
     """Return who asks; raises Problem 401 without a token and 403 without the permission."""
-    found = caller(request, lane)
+    return demand_of(caller(request, lane), lane, needed=needed)
+
+
+def demand_of(found: Caller | None, lane: Lane, *, needed: Permission) -> Caller:
+    """Return who asks; raises Problem 401 for nobody and 403 without the permission."""
     if found is None:
         sentence = "send the admin token or your own forge token as a bearer token"
         raise Problem(HTTPStatus.UNAUTHORIZED, sentence)
@@ -80,5 +112,23 @@ def visible_lanes(request: Request) -> list[Lane]:
 
 
 def _may_read(request: Request, lane: Lane) -> bool:
-    found = caller(request, lane)
+    found = caller(request, lane) or _reader(request, lane)
     return found is not None and found.permission >= Permission.READ
+
+
+def _reader(request: Request, lane: Lane) -> Caller | None:
+    """Return who is signed in and reads; what they may do is asked once a minute."""
+    session = session_of(request)
+    if session is None:
+        return None
+    parts: WebParts = request.app.state.parts
+    rights: dict[tuple[str, int, str], tuple[float, Caller | None]] = request.app.state.rights
+    key, now = (lane.key, session.actor.id, session.admin), parts.clock.now()
+    at, known = rights.get(key, (-READS_S, None))
+    if now - at < READS_S:
+        return known
+    if len(rights) >= RIGHTS_MAX:
+        rights.clear()
+    found = caller_of(request, session, lane)
+    rights[key] = (now, found)
+    return found

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from mergebot.domain.limits import WEBHOOK_BYTES_MAX, WEBHOOK_DEPTH_MAX
 from mergebot.ports.errors import Unavailable
 from mergebot.web.bodies import parse, read
+from mergebot.web.buckets import knock
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
 
@@ -23,8 +24,10 @@ log = structlog.get_logger(__name__)
 async def github(request: Request) -> Response:
     """Keep a signed delivery and answer 202; one that was kept before is answered the same."""
     parts: WebParts = request.app.state.parts
+    knock(request, request.app.state.hook_buckets)
     body = await read(request, limit=WEBHOOK_BYTES_MAX)
     if not parts.verify(body, request.headers.get("x-hub-signature-256", "")):
+        request.app.state.hook_buckets.fine(request)
         raise Problem(HTTPStatus.UNAUTHORIZED, "the signature does not match the body")
     event = _header(request, "X-GitHub-Event", _EVENT)
     guid = _header(request, "X-GitHub-Delivery", _GUID)

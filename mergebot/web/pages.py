@@ -11,6 +11,7 @@ from mergebot.domain.status import Document
 from mergebot.web.api import candidate_of, find, parts_of, run_name
 from mergebot.web.auth import visible_lane, visible_lanes
 from mergebot.web.problems import Problem
+from mergebot.web.session import form_token, session_of
 
 PAGE_SIZE = 50
 LOG_CHARS_SHOWN = 64_000
@@ -18,7 +19,7 @@ LOG_CHARS_SHOWN = 64_000
 
 
 def _page(request: Request, template: str, view: Document, **more: object) -> Response:
-    parts = parts_of(request)
+    parts, session = parts_of(request), session_of(request)
     kept = {key: value for key, value in request.query_params.items() if key in {"q", "per_page"}}
     facts: Document = {
         "view": view,
@@ -26,6 +27,8 @@ def _page(request: Request, template: str, view: Document, **more: object) -> Re
         "path": request.url.path,
         "query": urlencode(kept),
         "forge_url": parts.settings.forge_url.rstrip("/"),
+        "signed_in": session,
+        "form": form_token(parts.seals, session) if session else "",
         **more,
     }
     return HTMLResponse(parts.pages.render(template, facts))
@@ -86,6 +89,12 @@ def landings(request: Request) -> Response:
     return _page(request, "landings.html.j2", view)
 
 
+def audit(request: Request) -> Response:
+    """Show what people did by hand."""
+    view = parts_of(request).reporting.audit(visible_lane(request))
+    return _page(request, "audit.html.j2", view)
+
+
 def stats(request: Request) -> Response:
     """Show where the time goes."""
     lane = visible_lane(request)
@@ -102,5 +111,6 @@ ROUTES = [
     Route(REPO + "/pull/{number:int}/log/{run}", gate_log),
     Route(REPO + "/claims", claims),
     Route(REPO + "/landings", landings),
+    Route(REPO + "/audit", audit),
     Route(REPO + "/stats", stats),
 ]

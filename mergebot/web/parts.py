@@ -10,8 +10,9 @@ from mergebot.ports.doorbell import Doorbell
 from mergebot.ports.inbox import Inbox
 from mergebot.ports.letters import Letters
 from mergebot.ports.operator import Operator
-from mergebot.ports.people import People
+from mergebot.ports.people import People, SignIn
 from mergebot.ports.runs import Logs, Runs
+from mergebot.ports.signing import Seals
 from mergebot.ports.store import Store
 from mergebot.services.claim_desk import ClaimDesk
 from mergebot.services.reporting import Reporting
@@ -56,7 +57,9 @@ class WebParts:
     verify: Callable[[bytes, str], bool]
     private: Callable[[Lane], bool]
     reconciled_at: Callable[[], float | None]
+    seals: Seals
     settings: WebSettings
+    sign_in: SignIn | None = None
     answered_at: Callable[[], float | None] | None = None
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from redis import Redis
 
@@ -22,6 +23,7 @@ from mergebot.adapters.github import webhook
 from mergebot.adapters.github.auth import AppCredentials, TokenCredentials
 from mergebot.adapters.github.client import Server
 from mergebot.adapters.github.forge import BotCredentials, GithubForge
+from mergebot.adapters.github.oauth import OAuthSignIn
 from mergebot.adapters.jinja import HtmlPages, MarkdownLetters
 from mergebot.adapters.policy_toml import TomlRules
 from mergebot.adapters.pulse import RedisPulse
@@ -46,6 +48,7 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.letters import Letters
 from mergebot.ports.operator import Operator
+from mergebot.ports.people import SignIn
 from mergebot.ports.sandbox import Workspaces
 from mergebot.services.gatekeeper import Gatekeeper
 from mergebot.services.operating import Operating
@@ -76,6 +79,7 @@ class Reception:
     changes: Changes
     verify: Callable[[bytes, str], bool]
     private: Callable[[Lane], bool]
+    sign_in: SignIn | None
 
 
 def worker_name() -> str:
@@ -84,10 +88,16 @@ def worker_name() -> str:
 
 
 def redactor_for(settings: Settings) -> Redactor:
-    """Return a redactor that knows every secret of the settings."""
+    """Return a redactor that knows every secret of the settings, and what their files hold."""
     redactor = Redactor()
-    token = settings.github_token.get_secret_value()
-    for secret in (token, kept_admin_token(settings), *settings.webhook_secrets):
+    given = (settings.github_token, settings.oauth_client_secret)
+    secrets = [each.get_secret_value() for each in given]
+    secrets += [kept_admin_token(settings), *settings.webhook_secrets]
+    secrets.append(unquote(urlsplit(settings.redis_url).password or ""))
+    for file in (settings.signing_key, settings.github_app_key_file):
+        if file is not None and file.is_file():
+            secrets.append(file.read_text("utf-8", "replace"))
+    for secret in secrets:
         redactor.add(secret)
     return redactor
 
@@ -136,6 +146,7 @@ def reception(settings: Settings) -> Reception:
         changes=RedisEvents(connect(settings.redis)),
         verify=partial(_signed, settings.webhook_secrets),
         private=partial(_private, parts),
+        sign_in=_sign_in(settings),
     )
 
 
@@ -189,6 +200,20 @@ class _Mirrors:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         token = partial(self.credentials.token, repository.full_name)
         return GitMirrors(self.root, token).of(repository)
+
+
+def _sign_in(settings: Settings) -> OAuthSignIn | None:
+    secret = settings.oauth_client_secret.get_secret_value()
+    if not settings.oauth_client_id:
+        return None
+    return OAuthSignIn(forge_pages(settings.github_url), settings.oauth_client_id, secret)
+
+
+def forge_pages(api: str) -> str:
+    """Return where people read what the API at `api` serves to programs."""
+    if api == "https://api.github.com":
+        return "https://github.com"
+    return api.removesuffix("/api/v3")
 
 
 def _signed(secrets: tuple[str, ...], body: bytes, signature: str) -> bool:

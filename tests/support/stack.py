@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Stack:
     forge: ForgeProcess
     work: Work
     port: int
+    settings: Mapping[str, str] = field(default_factory=dict)
     up: subprocess.Popen[bytes] | None = None
 
     @property
@@ -84,6 +85,7 @@ class Stack:
             "MERGEBOT_WORKERS": "2",
             "MERGEBOT_RECONCILE_SECONDS": "2",
             "MERGEBOT_SANDBOX": "none",
+            **self.settings,
         }
 
     def start(self) -> None:
@@ -231,8 +233,8 @@ def children_of(parent: int) -> list[tuple[int, str]]:
 
 
 @contextmanager
-def stack(root: Path) -> Iterator[Stack]:
-    """Run the whole product under `root`, and leave no process behind."""
+def stack(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[Stack]:
+    """Run the whole product under `root`, with more settings, and leave no process behind."""
     with ForgeProcess(root / "forge") as forge:
         forge.repo(REPO, auto_init=False)
         alice = forge.user("alice")
@@ -244,7 +246,7 @@ def stack(root: Path) -> Iterator[Stack]:
         hook = {"name": "web", "active": True, "events": ["*"]}
         hook |= {"config": config | {"secret": SECRET}}
         assert forge.call("POST", f"/repos/{REPO}/hooks", hook, token=alice).ok
-        bot = Stack(root, forge, _first_commit(forge, root / "work"), port)
+        bot = Stack(root, forge, _first_commit(forge, root / "work"), port, settings or {})
         try:
             bot.start()
             yield bot

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from queue import Empty, Queue
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.applications import Starlette
 
 from mergebot.adapters.jinja import HtmlPages
@@ -15,12 +16,14 @@ from mergebot.adapters.memory.ledger import MemoryLedger
 from mergebot.adapters.memory.logs import MemoryLogs
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
+from mergebot.adapters.signing import KeyNotary
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.lane import Green, LaneState, Rules, RunOrder
 from mergebot.domain.story import Entry
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.forge import Permission
+from mergebot.ports.people import SignIn
 from mergebot.ports.store import Commit
 from mergebot.services.claim_desk import ClaimDesk
 from mergebot.web.app import create_app
@@ -88,6 +91,12 @@ class NotedOperator:
 
     def retry(self, lane: Lane, pr: int, by: Actor, reason: str) -> None:
         self._note("retry", lane.repo, pr, by.login, reason)
+
+    def hold(self, lane: Lane, pr: int, by: Actor) -> None:
+        self._note("hold", lane.repo, pr, by.login)
+
+    def unhold(self, lane: Lane, pr: int, by: Actor) -> None:
+        self._note("unhold", lane.repo, pr, by.login)
 
     def halt(self, lane: Lane, by: Actor, reason: str) -> None:
         self._note("halt", lane.repo, by.login, reason)
@@ -161,6 +170,8 @@ class Website:
         self.claims = ClaimDesk(
             replace(parts, store=self.store, clock=self.clock, ledger=self.ledger)
         )
+        self.notary = KeyNotary(Ed25519PrivateKey.generate())
+        self.sign_in: SignIn | None = None
         self.private: set[str] = set()
         self.reconciled_at: float | None = NOW
         self.settings = WebSettings(
@@ -185,6 +196,8 @@ class Website:
                 pages=HtmlPages(),
                 changes=self.news,
                 verify=verify,
+                seals=self.notary,
+                sign_in=self.sign_in,
                 private=lambda lane: lane.repo in self.private,
                 reconciled_at=lambda: self.reconciled_at,
                 settings=self.settings,

@@ -117,7 +117,7 @@ def test_every_answer_carries_the_policy(client: TestClient, path: str) -> None:
     assert policy.startswith("default-src 'none'; script-src 'self';")
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])

@@ -6,8 +6,8 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 
-from mergebot.adapters.policy_model import Gate, Rules, Section
-from mergebot.domain.gate import GateSpec, Step
+from mergebot.adapters.policy_model import External, Gate, Rules, Section
+from mergebot.domain.gate import ExternalChecks, GateSpec, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.names import shown
 from mergebot.domain.policy import (
@@ -15,7 +15,6 @@ from mergebot.domain.policy import (
     ClaimPolicy,
     Contract,
     Culprit,
-    ExternalChecks,
     HealthPolicy,
     Method,
     Policy,
@@ -223,9 +222,7 @@ def _values(rules: Rules) -> Policy:
             require_approvals=queue.require_approvals,
             fork_pull_requests=queue.fork_pull_requests,
         ),
-        external=ExternalChecks(
-            _unique(external.checks), _unique(external.skippable), external.timeout
-        ),
+        external=_external(external),
         claims=ClaimPolicy(
             required=rules.claims.required,
             protected=_unique(rules.claims.protected),
@@ -266,7 +263,12 @@ def _gate(gate: Gate) -> GateSpec:
         environment=tuple(gate.environment),
         keep=_unique(gate.keep),
         network=gate.network,
+        external=_external(gate.external),
     )
+
+
+def _external(external: External) -> ExternalChecks:
+    return ExternalChecks(_unique(external.checks), _unique(external.skippable), external.timeout)
 
 
 def _unique(values: Sequence[T]) -> tuple[T, ...]:

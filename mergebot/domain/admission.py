@@ -163,6 +163,11 @@ def _not_allowed(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | N
             Reason.NOT_PERMITTED,
             "it comes from a fork, and the rules here take none (fork_pull_requests = false)",
         )
+    if policy and policy.external.checks and request.pull.head_repo != snapshot.lane.repo:
+        return (
+            Reason.NOT_PERMITTED,
+            "it comes from a fork, and the checks of [gate.external] would run its code as ours",
+        )
     return None
 
 

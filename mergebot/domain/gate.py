@@ -22,6 +22,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalChecks:
+    """Checks that the repository's own CI must report on the merged commit."""
+
+    checks: tuple[str, ...] = ()
+    skippable: tuple[str, ...] = ()
+    timeout_s: float = 2700.0
+
+
+@dataclass(frozen=True, slots=True)
 class GateSpec:
     """What must be green on a merged commit, and the surroundings that the steps get."""
 
@@ -31,11 +40,15 @@ class GateSpec:
     environment: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     network: bool = False
+    external: ExternalChecks = ExternalChecks()
 
     @property
     def digest(self) -> str:
         """Return the identity of this gate: two gates with one digest ask the same questions."""
-        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True)
+        document = asdict(self)
+        if not self.external.checks:
+            del document["external"]
+        text = json.dumps(document, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from mergebot.domain.gate import GateSpec
+from mergebot.domain.gate import ExternalChecks, GateSpec
 
 
 class Method(StrEnum):
@@ -27,15 +27,6 @@ class QueuePolicy:
     batch: int = 1
     require_approvals: int = 0
     fork_pull_requests: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalChecks:
-    """Checks that the repository's own CI must report on the merged commit."""
-
-    checks: tuple[str, ...] = ()
-    skippable: tuple[str, ...] = ()
-    timeout_s: float = 2700.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission as Permission
 from mergebot.domain.pulls import PullRequest as PullRequest
@@ -140,6 +141,10 @@ class Forge(Protocol):
 
     def report(self, repo: str, check: CheckReport) -> None:
         """Show the check `mergebot` on a commit: as a check run for an App, else as a status."""
+        ...
+
+    def checks(self, repo: str, sha: Sha) -> Sequence[CheckSeen]:
+        """Return the checks that others than the bot reported on a commit."""
         ...
 
     def reachable(self) -> Sequence[str]:

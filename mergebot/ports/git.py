@@ -223,6 +223,14 @@ class Git(Protocol):
         """Remove refs/mergebot/candidate/<pull>; one that is not there is no error."""
         ...
 
+    def push_trial(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at the branch mergebot/trial/<pull>, for others' CI."""
+        ...
+
+    def drop_trial(self, pull: int) -> None:
+        """Remove the branch mergebot/trial/<pull>; one that is not there is no error."""
+        ...
+
     def receipts(self) -> Mapping[Sha, Receipt]:
         """Return every receipt on the remote's notes ref, by the commit it was written for."""
         ...

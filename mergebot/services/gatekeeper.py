@@ -40,9 +40,11 @@ from mergebot.ports.sandbox import (
     Workspaces,
 )
 from mergebot.ports.signing import VERDICTS, Seals
+from mergebot.services.external import Watch
 from mergebot.services.gatelog import GateLog, Redaction
 from mergebot.services.heartbeat import Desk, Heartbeat
 
+TrialEnd = tuple[StepResult, ...] | Failed | NoVerdict | None
 SETUP = "setup"
 SETUP_TIMEOUT_S = 3600.0
 TIMED_OUT_CODE = 124
@@ -55,11 +57,13 @@ class Source:
 
     `rebuild` replays an order that this host's mirror does not hold and returns the commit that
     came of it. `setup_from` is the trunk's tip: the gate's setup never sees anything else.
+    `trial` asks the repository's own CI, where the gate wants that too.
     """
 
     git: Git
     rebuild: Callable[[RunOrder], Sha]
     setup_from: Sha
+    trial: Callable[[RunOrder, Watch], TrialEnd] = lambda _order, _watch: ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +195,28 @@ class _Gate:
             if code:
                 return _failed(end, tuple(done), evidence.readable(log.kept))
         order = self.order
+        outside = self._outside()
+        if not isinstance(outside, tuple):
+            return (
+                replace(outside, steps=(*done, *outside.steps))
+                if isinstance(outside, Failed)
+                else outside
+            )
+        done += outside
         gated = Gated(self.lane.key, order.run, order.merged, order.spec.digest)
         text = sealed_text(gated, tuple(done))
         return Passed(tuple(done), self.keeper.seals.seal(VERDICTS, text))
+
+    def _outside(self) -> tuple[StepResult, ...] | Failed | NoVerdict:
+        """Ask the repository's own CI where the gate wants that; raises Unwanted when stopped."""
+        if not self.order.spec.external.checks:
+            return ()
+        self.heartbeat.step("external checks")
+        self.log.start()
+        end = self.source.trial(self.order, Watch(self.heartbeat.pause, self.log.head))
+        if end is None:
+            raise Unwanted(self.order.run)
+        return end
 
     def _tried(self, order: StepOrder) -> tuple[StepEnd, int]:
         """Run a step as often as it may be run until it passes; return its end and the tries."""

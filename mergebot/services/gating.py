@@ -3,10 +3,12 @@
 import structlog
 
 from mergebot.domain.ids import Lane
+from mergebot.domain.lane import RunOrder
 from mergebot.ports.sandbox import Workspaces
 from mergebot.ports.store import Store
 from mergebot.services.chain import Chain, bring_tip
-from mergebot.services.gatekeeper import Gatekeeper, Source
+from mergebot.services.external import Trial, Watch
+from mergebot.services.gatekeeper import Gatekeeper, Source, TrialEnd
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
 
@@ -25,7 +27,11 @@ def gate(parts: Parts, keeper: Gatekeeper, lane: Lane, run: str) -> None:
     git = git_of(parts, lane)
     chain = Chain(git, snapshot)
     bring_tip(git, snapshot)
-    if keeper.gate(lane, run, Source(git, chain.rebuild, setup_from=snapshot.tip)):
+
+    def trial(order: RunOrder, watch: Watch) -> TrialEnd:
+        return Trial(parts, git, lane, order).run(watch)
+
+    if keeper.gate(lane, run, Source(git, chain.rebuild, snapshot.tip, trial)):
         parts.doorbell.tick(lane)
 
 

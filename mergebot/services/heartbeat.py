@@ -65,6 +65,10 @@ class Heartbeat:
         """Tell whether anybody still wants the run; answers at once."""
         return not self._stopped.is_set()
 
+    def pause(self, seconds: float) -> bool:
+        """Wait, and tell whether anybody still wants the run then."""
+        return not self._stopped.wait(seconds)
+
     def step(self, name: str) -> None:
         """Note that a step begins, and that the one before is done."""
         with self._lock:

@@ -3,7 +3,8 @@ from dataclasses import replace
 import pytest
 
 from mergebot.domain.branch_rules import BranchRules, unlandable
-from mergebot.domain.policy import ExternalChecks, Method
+from mergebot.domain.gate import ExternalChecks
+from mergebot.domain.policy import Method
 from tests.support.sample import POLICY
 
 

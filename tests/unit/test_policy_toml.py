@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergebot.adapters.policy_toml import TomlRules, keys
-from mergebot.domain.gate import GateSpec, Step
+from mergebot.domain.gate import ExternalChecks, GateSpec, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.policy import (
     EXAMPLE,
     Contract,
-    ExternalChecks,
     Method,
     Policy,
     PolicyFaults,

@@ -4,10 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mergebot.adapters.git import export, mirror, reading, remembered
+from mergebot.adapters.git import layers, mirror, reading, remembered
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.notes import read_receipts
-from mergebot.adapters.git.push import drop_candidate, fence, keep_candidate, push_landing
+from mergebot.adapters.git.push import (
+    drop_candidate,
+    drop_trial,
+    fence,
+    keep_candidate,
+    push_landing,
+    push_trial,
+)
 from mergebot.adapters.git.refs import branch_ref, pull_ref
 from mergebot.adapters.git.remote import Remote
 from mergebot.domain.contracts import FileAt
@@ -143,6 +150,14 @@ class MirrorGit(Git):
         """Remove refs/mergebot/candidate/<pull>."""
         drop_candidate(self.remote, pull)
 
+    def push_trial(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at the branch mergebot/trial/<pull>."""
+        push_trial(self.remote, pull, merged)
+
+    def drop_trial(self, pull: int) -> None:
+        """Remove the branch mergebot/trial/<pull>."""
+        drop_trial(self.remote, pull)
+
     def receipts(self) -> Mapping[Sha, Receipt]:
         """Return every receipt on the remote's notes ref, by the commit it was written for."""
         tip = mirror.fetch_notes(self.remote)
@@ -150,4 +165,4 @@ class MirrorGit(Git):
 
     def export(self, sha: Sha, into: str) -> None:
         """Write a commit's tree into the empty directory `into`, beside a minimal repository."""
-        export.export(self.local, sha, Path(into))
+        layers.export(self.local, sha, Path(into))

@@ -21,6 +21,7 @@ from mergebot.adapters.git.refs import (
     branch_ref,
     candidate_ref,
     mirror_trunk,
+    trial_ref,
 )
 from mergebot.adapters.git.remote import PUSH, Remote, failure
 from mergebot.domain.ids import Sha
@@ -166,6 +167,16 @@ def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:
             git.ask("update-ref", "--stdin", stdin=lines.encode())
 
 
+def push_trial(remote: Remote, pull: int, merged: Sha) -> None:
+    """Publish a merged commit on a branch, where CI runs on pushes."""
+    _overwrite(remote, f"+{merged}:{trial_ref(pull)}")
+
+
+def drop_trial(remote: Remote, pull: int) -> None:
+    """Remove that branch; one that is not there is no error."""
+    _drop(remote, trial_ref(pull))
+
+
 def keep_candidate(remote: Remote, pull: int, merged: Sha) -> None:
     """Publish a merged commit where `repro` and statuses find it."""
     _overwrite(remote, f"+{merged}:{candidate_ref(pull)}")
@@ -173,7 +184,10 @@ def keep_candidate(remote: Remote, pull: int, merged: Sha) -> None:
 
 def drop_candidate(remote: Remote, pull: int) -> None:
     """Remove a published merged commit; one that is not there is no error."""
-    ref = candidate_ref(pull)
+    _drop(remote, candidate_ref(pull))
+
+
+def _drop(remote: Remote, ref: str) -> None:
     answer = remote.ask("push", *_OPTIONS, "--end-of-options", remote.url, f":{ref}", limits=PUSH)
     if answer.code and "remote ref does not exist" not in answer.err:
         raise _failure(answer, ref)

@@ -49,6 +49,11 @@ def candidate_ref(number: int) -> str:
     return f"refs/mergebot/candidate/{number:d}"
 
 
+def trial_ref(number: int) -> str:
+    """Return the branch on which others' CI sees a merged commit."""
+    return f"refs/heads/mergebot/trial/{number:d}"
+
+
 def mirror_trunk(trunk: str) -> str:
     """Return the mirror's ref for a trunk, whatever the trunk is called."""
     return f"{MIRROR}/trunk/{hashlib.sha256(trunk.encode()).hexdigest()[:16]}"

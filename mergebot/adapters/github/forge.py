@@ -16,9 +16,11 @@ from mergebot.adapters.github.checks import CheckRuns, Sparing, Statuses
 from mergebot.adapters.github.client import Client, Credentials, Server
 from mergebot.adapters.github.errors import Ask, BadToken, Unclear
 from mergebot.adapters.github.paths import at
+from mergebot.adapters.github.reports import read_reports
 from mergebot.adapters.github.rules import read_branch_rules
 from mergebot.domain.branch_rules import BranchRules
-from mergebot.domain.ids import Actor
+from mergebot.domain.external import CheckSeen
+from mergebot.domain.ids import Actor, Sha
 from mergebot.ports.errors import Missing, Refused
 from mergebot.ports.forge import (
     CheckReport,
@@ -67,6 +69,10 @@ class GithubForge:
     def requests(self) -> Mapping[str, int]:
         """How many requests were sent so far, by method."""
         return self._client.requests
+
+    def checks(self, repo: str, sha: Sha) -> Sequence[CheckSeen]:
+        """Return the checks and statuses that others reported on a commit."""
+        return read_reports(self._client, repo, sha)
 
     def reachable(self) -> Sequence[str]:
         """Return every repository that the bot's App is installed on; nothing for a token."""

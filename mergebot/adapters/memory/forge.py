@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from mergebot.adapters.memory.hosting import Hosting, LabelRecord
 from mergebot.domain.branch_rules import BranchRules
-from mergebot.domain.ids import Actor
+from mergebot.domain.external import CheckSeen
+from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission, PullRequest, Repository
 from mergebot.ports.errors import Missing, Refused
 from mergebot.ports.forge import CheckReport, Comment, Forge, Issue, LabelEvent
@@ -134,6 +135,11 @@ class MemoryForge(Forge):
         """Show the check `mergebot` on a commit."""
         self.repository(repo)
         self.hosting.checks[check.sha] = check
+
+    def checks(self, repo: str, sha: Sha) -> Sequence[CheckSeen]:
+        """Return the checks that others reported on a commit."""
+        self.repository(repo)
+        return self.hosting.reported.get(sha, ())
 
     def reachable(self) -> Sequence[str]:
         """Return nothing: the account is no App's."""

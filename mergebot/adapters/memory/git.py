@@ -183,6 +183,14 @@ class MemoryGit(Git):
         """Remove refs/mergebot/candidate/<pull>; one that is not there is no error."""
         self.remote.move(self.me, {_kept(pull): None}, {})
 
+    def push_trial(self, pull: int, merged: Sha) -> None:
+        """Publish a merged commit at the branch mergebot/trial/<pull>."""
+        self.remote.move(self.me, {_trial(pull): self._commit(merged).id}, {})
+
+    def drop_trial(self, pull: int) -> None:
+        """Remove the branch mergebot/trial/<pull>; one that is not there is no error."""
+        self.remote.move(self.me, {_trial(pull): None}, {})
+
     def receipts(self) -> Mapping[Sha, Receipt]:
         """Return every receipt on the remote's notes, by the commit it was written for."""
         return {sha: Receipt(text) for sha, text in self.remote.seen.notes.items()}
@@ -215,6 +223,10 @@ def _pairs(commit: Commit) -> Sequence[tuple[str, str]]:
     for path in sorted(commit.tree):
         alike.setdefault(fold(path), []).append(path)
     return [(group[0], other) for group in alike.values() for other in group[1:]]
+
+
+def _trial(pull: int) -> str:
+    return f"refs/heads/mergebot/trial/{pull:d}"
 
 
 def _kept(pull: int) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from mergebot.adapters.memory.remote import Moved, Remote
 from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.news import (
     CommentMade,
@@ -71,6 +72,7 @@ class Hosting:
     approvals: dict[int, set[int]] = field(default_factory=dict)
     pushed_at: dict[str, float] = field(default_factory=dict)
     checks: dict[Sha, CheckReport] = field(default_factory=dict)
+    reported: dict[Sha, tuple[CheckSeen, ...]] = field(default_factory=dict)
     reactions: dict[int, set[str]] = field(default_factory=dict)
     tokens: dict[str, Actor] = field(default_factory=dict)
     issues: dict[int, bool] = field(default_factory=dict)

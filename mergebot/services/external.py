@@ -1,0 +1,148 @@
+"""Waiting for the repository's own CI on a merged commit, pushed to a branch of its own.
+
+The branch is there for as long as the gate waits. A check that nobody reports in time is no
+verdict; one that is not reported three times in a row is called a misconfiguration, and halts.
+"""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from mergebot.domain.decision import Decision
+from mergebot.domain.external import AllGreen, Awaited, CheckSeen, OneRed, Outcome, judge
+from mergebot.domain.gate import Failed, NoVerdict, StepResult
+from mergebot.domain.ids import Lane, short
+from mergebot.domain.lane import Halt, RunOrder
+from mergebot.domain.reasons import Reason
+from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.git import Git
+from mergebot.services.deciding import decide
+from mergebot.services.parts import Parts
+
+log = structlog.get_logger()
+
+QUICK_S, QUICK_LOOKS = 2.0, 5
+SLOW_S = 10.0
+"""Between two looks: most are answered for free, since nothing changed."""
+
+SILENT_MAX = 3
+COMMAND = "external check"
+NO_LOG = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How a gate waits: `pause` returns False once nobody wants it; `say` writes into its log."""
+
+    pause: Callable[[float], bool]
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One merged commit before the repository's own CI."""
+
+    parts: Parts
+    git: Git
+    lane: Lane
+    order: RunOrder
+
+    def run(self, watch: Watch) -> tuple[StepResult, ...] | Failed | NoVerdict | None:
+        """Return what the checks say, None once nobody wants to know; raises Unavailable, Refused."""
+        order = self.order
+        if not order.spec.external.checks or not order.pr:
+            return ()
+        self.git.push_trial(order.pr, order.merged)
+        watch.say(f"{short(order.merged)} is pushed to mergebot/trial/{order.pr:d}")
+        try:
+            return self._wait(watch)
+        finally:
+            self._clear()
+
+    def _clear(self) -> None:
+        try:
+            self.git.drop_trial(self.order.pr)
+        except (Unavailable, Refused) as error:
+            log.warning("trial_branch_stays", pr=self.order.pr, why=str(error))
+
+    def _wait(self, watch: Watch) -> tuple[StepResult, ...] | Failed | NoVerdict | None:
+        external = self.order.spec.external
+        clock = self.parts.clock
+        began = clock.now()
+        looks = 0
+        while True:
+            seen = self._seen()
+            found = judge(external, seen)
+            spent_s = clock.now() - began
+            match found:
+                case AllGreen():
+                    self._heard()
+                    return tuple(_step(name, 0, spent_s) for name in external.checks)
+                case OneRed(check):
+                    self._heard()
+                    return _failed(check, spent_s)
+                case Awaited() if spent_s > external.timeout_s:
+                    return self._too_late(found)
+            looks += 1
+            if not watch.pause(QUICK_S if looks <= QUICK_LOOKS else SLOW_S):
+                return None
+
+    def _seen(self) -> tuple[CheckSeen, ...]:
+        try:
+            return tuple(self.parts.forge.checks(self.lane.repo, self.order.merged))
+        except Unavailable as error:
+            log.info("checks_unread", why=str(error))
+            return ()
+
+    def _heard(self) -> None:
+        for name in self.order.spec.external.checks:
+            self.parts.store.end(self.lane, _silence(name))
+
+    def _too_late(self, found: Awaited) -> NoVerdict:
+        for name in found.silent:
+            if self.parts.store.begin(self.lane, _silence(name)) >= SILENT_MAX:
+                self._halt(name)
+        if found.silent:
+            return NoVerdict(f"nobody reported the check `{found.silent[0]}` in time")
+        return NoVerdict(f"the check `{found.pending[0]}` did not come to an end in time")
+
+    def _halt(self, name: str) -> None:
+        text = (
+            f"the check `{name}` was not reported on {SILENT_MAX} merged commits in a row: either "
+            "gate.external.checks names it wrongly, or its workflow does not run on pushes to "
+            "mergebot/trial/**"
+        )
+
+        def rule(decision: Decision) -> Decision:
+            if decision.snapshot.state.halt is not None:
+                return decision
+            ends = "somebody resumes after setting the check right"
+            halt = Halt(text, decision.snapshot.now, "mergebot", ends)
+            return decision.lane(halt=halt).tell("halted", text)
+
+        decide(self.parts, self.lane, rule)
+
+
+def _silence(name: str) -> str:
+    return f"silent check {name}"
+
+
+def _step(name: str, code: int, seconds: float) -> StepResult:
+    return StepResult(name, COMMAND, code, seconds, NO_LOG)
+
+
+def _failed(check: CheckSeen, seconds: float) -> Failed:
+    late = check.outcome is Outcome.TIMED_OUT
+    reason = Reason.GATE_TIMEOUT if late else Reason.GATE_FAILED
+    text = f"the check `{check.name}` of {check.producer} {_VERBS[check.outcome]}"
+    text = f"{text}: {check.url}" if check.url else text
+    return Failed(reason, (_step(check.name, 1, seconds),), text, text)
+
+
+_VERBS = {
+    Outcome.FAILED: "failed",
+    Outcome.TIMED_OUT: "timed out",
+    Outcome.SKIPPED: "was skipped, and is not in gate.external.skippable",
+}

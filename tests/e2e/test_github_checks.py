@@ -1,0 +1,69 @@
+"""The gate is the repository's own CI: played here by a test that watches for trial branches."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.forge import ForgeProcess
+from tests.support.product import Project, Stack
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("outside", "silent")
+EXTERNAL = """\
+[[gate.steps]]
+name = "test"
+run = "true"
+
+[gate.external]
+checks = ["ci / test"]
+timeout = "{timeout}"
+"""
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    root = tmp_path_factory.mktemp("checks")
+    with ForgeProcess(root / "forge") as forge, Stack(root / "home", forge, NAMES) as running:
+        yield running
+
+
+def with_rules(stack: Stack, name: str, rules: str) -> Project:
+    project = stack.project(name)
+    project.push_to_trunk("Ask the CI", {".mergebot.toml": rules})
+    stack.until(lambda: "CI" in project.trunk()[0], "the rules on the trunk")
+    return project
+
+
+def trial(project: Project, number: int) -> str:
+    """Return the commit on the trial branch of a pull request, "" while there is none."""
+    found = project.work.git("ls-remote", "origin", f"refs/heads/mergebot/trial/{number}").out
+    return found.partition("\t")[0]
+
+
+def report(project: Project, sha: str, state: str) -> None:
+    body = {"state": state, "context": "ci / test"}
+    project.as_("bob", "POST", f"/statuses/{sha}", body)
+
+
+def test_what_the_ci_says_about_the_merged_commit_decides(stack: Stack) -> None:
+    project = with_rules(stack, "outside", EXTERNAL.format(timeout="1m"))
+    number = project.propose("Add one", {"one.txt": "1\n"})
+    sha = stack.until(lambda: trial(project, number), "the trial branch")
+    report(project, sha, "pending")
+    report(project, sha, "success")
+    landed = project.becomes(number, "landed")
+    assert landed["merged"] == sha
+    stack.until(lambda: not trial(project, number), "the trial branch to go")
+
+    red = project.propose("Break it", {"two.txt": "2\n"})
+    report(project, stack.until(lambda: trial(project, red), "its trial branch"), "failure")
+    failed = project.becomes(red, "ejected")
+    assert (failed["reason"], failed["step"]) == ("gate_failed", "ci / test")
+
+
+def test_a_check_that_never_reports_is_called_a_misconfiguration_by_name(stack: Stack) -> None:
+    project = with_rules(stack, "silent", EXTERNAL.format(timeout="1s"))
+    project.propose("Add one", {"one.txt": "1\n"})
+    halted = stack.until(project.halted, "the halt", within_s=60)
+    assert "the check `ci / test` was not reported on 3 merged commits" in halted["reason"]

@@ -207,7 +207,7 @@ class Project:
         self.work.start(branch)
         self.work.commit(title, files)
         self.work.push("-q", "-f", f"HEAD:{branch}")
-        body = f'```mergebot\ntask = "T-1"\nclaims = ["{claims}"]\n```\n' if claims else ""
+        body = f'```mergebot\ntask = "{title}"\nclaims = ["{claims}"]\n```\n' if claims else ""
         asked = {"title": title, "head": branch, "base": "main", "body": body}
         made = self.as_("bob", "POST", "/pulls", asked)
         number = int(made["number"])

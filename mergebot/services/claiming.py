@@ -198,7 +198,7 @@ def change(parts: Parts, lane: Lane, decide: Callable[[Ledger], tuple[Found, Cha
 def _acquire(parts: Parts, lane: Lane, ask: Ask) -> Granted | Taken:
     policy = parts.store.read(lane).policy
     pool = policy.claims.pool if policy else 0
-    name = f"pr-{ask.pr}" if ask.pr else f"c-{parts.tokens.new()[:12]}"
+    name = f"pr-{ask.pr}" if ask.pr else f"c-{parts.tokens.new()[-12:]}"
     terms = Terms(name, parts.clock.now(), pool)
 
     def decide(ledger: Ledger) -> tuple[Granted | Taken, Change]:

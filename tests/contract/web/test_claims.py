@@ -1,0 +1,159 @@
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.support.sample import LANE
+from tests.support.website import ADMIN_TOKEN, Website
+
+API = f"/api/v1/repos/{LANE.repo}/claims"
+ADA = {"Authorization": "Bearer tok-ada"}
+ADMIN = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+AUTH = {
+    "task": "AUTH-142",
+    "claims": ["src/auth/**"],
+    "assumes": [],
+    "owner": "agent-7",
+    "branch": "auth-142",
+}
+
+
+@pytest.fixture
+def site() -> Website:
+    site = Website()
+    site.put()
+    return site
+
+
+@pytest.fixture
+def client(site: Website) -> Iterator[TestClient]:
+    with TestClient(site.app()) as client:
+        yield client
+
+
+def made(client: TestClient, **more: object) -> dict[str, object]:
+    answer = client.post(API, json={**AUTH, **more}, headers=ADA)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, object] = answer.json()
+    return found
+
+
+def test_a_claim_is_made_with_a_token_that_nobody_else_ever_sees(client: TestClient) -> None:
+    claim = made(client)
+    assert claim["generation"] == 1
+    assert len(str(claim["token"])) >= 16
+    assert (claim["owner"], claim["state"]) == ("agent-7", "active")
+    assert str(claim["token"]) not in client.get(API).text
+    assert str(claim["token"]) not in client.get(f"{API}/{claim['id']}").text
+
+
+def test_the_loser_is_told_who_holds_what_since_when_and_how_to_ask(client: TestClient) -> None:
+    first = made(client)
+    answer = client.post(API, json={"task": "X", "claims": ["src/auth/x"]}, headers=ADA)
+    assert answer.status_code == 409
+    (holder,) = answer.json()["holders"]
+    assert (holder["id"], holder["owner"]) == (first["id"], "agent-7")
+    assert (holder["claims"], holder["since"]) == (["src/auth/**"], first["since"])
+    assert "ask its owner to release or narrow the claim" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"claims": ["a"]}, "task"),
+        ({"task": "X"}, "claims"),
+        ({"task": "X", "claims": ["/etc"]}, "claims"),
+        ({"task": "X", "claims": ["a"], "assumes": ["x"]}, "assumes"),
+        ({"task": "X", "claims": ["a"], "owner": "a\nb"}, "owner"),
+        ({"task": "X", "claims": ["a"], "branch": 7}, "branch"),
+    ],
+)
+def test_a_wrong_field_is_named_in_one_sentence(
+    client: TestClient, body: dict[str, object], field: str
+) -> None:
+    answer = client.post(API, json=body, headers=ADA)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+def test_protected_paths_are_claimed_by_an_admin_alone(client: TestClient) -> None:
+    body = {"task": "X", "claims": [".github/workflows/ci.yml"]}
+    refused = client.post(API, json=body, headers=ADA)
+    assert refused.status_code == 403
+    assert "only an admin claims it" in refused.json()["error"]
+    assert client.post(API, json=body, headers=ADMIN).status_code == 201
+
+
+def test_a_token_at_its_generation_parks_unparks_and_releases(client: TestClient) -> None:
+    claim = made(client)
+    right = {"token": claim["token"], "generation": 1}
+    one = f"{API}/{claim['id']}"
+    parked = client.post(f"{one}/park", json={**right, "reason": "waits"}, headers=ADA).json()
+    assert (parked["state"], parked["parked"]["reason"]) == ("parked", "waits")
+    assert client.post(f"{one}/unpark", json=right, headers=ADA).status_code == 409
+    right["generation"] = parked["generation"]
+    active = client.post(f"{one}/unpark", json=right, headers=ADA).json()
+    right["generation"] = active["generation"]
+    ended = client.post(f"{one}/release", json=right, headers=ADA).json()
+    assert ended["state"] == "ended"
+    assert "released by agent-7" in ended["evidence"]
+    assert client.post(f"{one}/release", json=right, headers=ADA).status_code == 404
+
+
+def test_without_the_token_only_an_admin_acts(client: TestClient) -> None:
+    claim = made(client)
+    one = f"{API}/{claim['id']}/release"
+    assert (
+        client.post(one, json={"token": "guess", "generation": 1}, headers=ADA).status_code == 409
+    )
+    assert client.post(one, json={}, headers=ADA).status_code == 403
+    assert client.post(one, json={"generation": 7}, headers=ADMIN).status_code == 409
+    assert client.post(one, json={"generation": 1}, headers=ADMIN).status_code == 200
+
+
+def test_a_reclaimed_claim_fences_the_old_session(client: TestClient) -> None:
+    claim = made(client)
+    one = f"{API}/{claim['id']}"
+    heir = client.post(f"{one}/reclaim", json={"generation": 1, "owner": "heir"}, headers=ADMIN)
+    assert heir.json()["owner"] == "heir"
+    renew = {"token": claim["token"], "generation": 1}
+    assert client.post(f"{one}/renew", json=renew, headers=ADA).status_code == 409
+    renew = {"token": heir.json()["token"], "generation": heir.json()["generation"]}
+    assert client.post(f"{one}/renew", json=renew, headers=ADA).status_code == 200
+
+
+def test_a_claim_is_extended_and_meets_others(client: TestClient) -> None:
+    claim = made(client)
+    made(client, task="DOCS-1", claims=["docs/**"])
+    right = {"token": claim["token"], "generation": 1}
+    one = f"{API}/{claim['id']}/extend"
+    assert client.post(one, json={**right, "claims": ["docs/x"]}, headers=ADA).status_code == 409
+    wider = client.post(one, json={**right, "claims": ["tests/**"]}, headers=ADA).json()
+    assert wider["claims"] == ["src/auth/**", "tests/**"]
+
+
+def test_reading_needs_no_token_and_claiming_does(client: TestClient) -> None:
+    assert client.get(API).status_code == 200
+    assert client.post(API, json=AUTH).status_code == 401
+    eve = {"Authorization": "Bearer tok-eve"}
+    assert client.post(API, json=AUTH, headers=eve).status_code == 403
+
+
+def test_worktrees_are_reported_and_faults_in_them_named(client: TestClient) -> None:
+    made(client)
+    tree = {"path": "/w", "branch": "auth-142", "head": "a" * 40, "dirty": True, "ahead": 2}
+    body = {"host": "hawk", "worktrees": [tree]}
+    assert client.post(f"{API}/worktrees", json=body, headers=ADA).json()["claims"] == 1
+    wrong = {"host": "hawk", "worktrees": [{**tree, "head": "HEAD"}]}
+    answer = client.post(f"{API}/worktrees", json=wrong, headers=ADA)
+    assert (answer.status_code, answer.json()["field"]) == (422, "worktrees")
+
+
+def test_the_board_adds_up_and_the_page_says_the_same(client: TestClient) -> None:
+    made(client)
+    board = client.get(API).json()
+    pool = board["pool"]
+    assert sum(pool[kind] for kind in ("active", "parked", "suspect", "free")) == pool["size"]
+    assert board["advice"]
+    page = client.get(f"/{LANE.repo}/claims").text
+    assert "1 live claim" in page
+    assert "src/auth/**" in page

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 
+from mergebot.adapters import overlay
 from mergebot.ports.errors import Unavailable
 
 NEW_S = 120.0
@@ -56,10 +57,11 @@ class DirectoryWorkspaces:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a tree, whatever its depth, permissions and owners.
+    """Remove a tree, whatever its depth, permissions and owners, and what an overlay laid over it.
 
     What cannot be removed for other reasons stays for the next sweep.
     """
+    overlay.lift(path)
     remove = ["rm", "-rf", "--", str(path)]
     subprocess.run(remove, check=False, capture_output=True)
     if path.is_symlink() or not path.exists():

@@ -54,10 +54,10 @@ def rules(rng: Random) -> str:
     )
 
 
-def claim(*patterns: str) -> str:
-    """Return a claim block over `patterns`."""
+def claim(task: str, *patterns: str) -> str:
+    """Return the claim block of a task over `patterns`."""
     listed = ", ".join(f'"{pattern}"' for pattern in patterns)
-    return f'```mergebot\ntask = "T-1"\nclaims = [{listed}]\n```\n'
+    return f'```mergebot\ntask = "{task}"\nclaims = [{listed}]\n```\n'
 
 
 def make(rng: Random, remote: Remote, kind: str, name: str) -> Change:
@@ -81,8 +81,7 @@ def repair(remote: Remote, name: str) -> Change:
     """Return a change that makes any trunk green."""
     tip = Sha(str(remote.head("main")))
     head = remote.commit(_mended(remote.objects.commit(tip).tree, name), f"Repair {name}", tip)
-    body = claim("**", ".mergebot.toml")
-    return Change("repair", head, Draft(f"Repair {name}", f"branch-{name}", body=body))
+    return Change("repair", head, Draft(f"Repair {name}", f"branch-{name}"))
 
 
 def mended(remote: Remote, tip: Sha, name: str) -> Sha:
@@ -100,22 +99,22 @@ def _edits(rng: Random, kind: str, name: str, tree: Tree) -> tuple[dict[str, str
     own = f"file-{name}"
     broken = tree[".mergebot.toml"] + f"\n[wrong-{name}]\n"
     known: dict[str, tuple[dict[str, str | None], str]] = {
-        "edit": ({"app": name}, claim("app")),
-        "bad": ({f"bad-{name}": name}, claim(f"bad-{name}")),
-        "slow": ({f"slow-{name}": name}, claim(f"slow-{name}")),
-        "left": ({"left": "here"}, claim("left")),
-        "right": ({"right": "here"}, claim("right")),
-        "stray": ({own: name, "elsewhere": name}, claim(own)),
+        "edit": ({"app": name}, claim(name, "app")),
+        "bad": ({f"bad-{name}": name}, claim(name, f"bad-{name}")),
+        "slow": ({f"slow-{name}": name}, claim(name, f"slow-{name}")),
+        "left": ({"left": "here"}, claim(name, "left")),
+        "right": ({"right": "here"}, claim(name, "right")),
+        "stray": ({own: name, "elsewhere": name}, claim(name, own)),
         "broken_claim": ({own: name}, "```mergebot\nclaims = 7\n```\n"),
-        "protected": ({".github/workflow": name}, claim(own, ".github/**")),
-        "rules": ({".mergebot.toml": rules(rng)}, claim(".mergebot.toml")),
-        "broken_rules": ({".mergebot.toml": broken}, claim(".mergebot.toml")),
-        "nothing": ({}, claim("**")),
-        "twin": ({"twin": "the same"}, claim("twin")),
-        "forbidden": ({f"-{name}": name}, claim("**")),
-        "claimed": ({own: name}, claim(own)),
+        "protected": ({".github/workflow": name}, claim(name, own, ".github/**")),
+        "rules": ({".mergebot.toml": rules(rng)}, claim(name, ".mergebot.toml")),
+        "broken_rules": ({".mergebot.toml": broken}, claim(name, ".mergebot.toml")),
+        "nothing": ({}, ""),
+        "twin": ({"twin": "the same"}, claim(name, "twin")),
+        "forbidden": ({f"-{name}": name}, ""),
+        "claimed": ({own: name}, claim(name, own)),
     }
-    return known.get(kind) or ({own: name}, rng.choice(("", claim(own, f"*-{name}"))))
+    return known.get(kind) or ({own: name}, rng.choice(("", claim(name, own, f"*-{name}"))))
 
 
 def _edited(tree: Tree, edits: dict[str, str | None]) -> Tree:

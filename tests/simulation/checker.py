@@ -163,7 +163,7 @@ class Checker:
         self._hold("I10 no landing in recovery", not lane.recovering, f"#{pr}")
         waiting = (Parked, Blocked, Failing)
         for other in after.candidates:
-            ahead = other.seq < candidate.seq and (other.kind is Kind.REPAIR) >= repair
+            ahead = other.place < candidate.place and (other.kind is Kind.REPAIR) >= repair
             passed = not ahead or isinstance(other.state, waiting) or other.pr == pr
             self._hold("I09 in order", passed, f"#{pr} overtakes #{other.pr} {other.state}")
 

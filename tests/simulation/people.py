@@ -7,7 +7,7 @@ from mergebot.adapters.memory.hosting import Hosting
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission, PullRequest
 from tests.simulation import truth
-from tests.simulation.changes import KINDS, Change, claim, make, mended, repair
+from tests.simulation.changes import KINDS, Change, make, mended, repair
 from tests.simulation.stage import Stage
 
 ADMIN, WRITER, KEEPER = Actor(11, "ada"), Actor(12, "bo"), Actor(13, "kim")
@@ -73,8 +73,9 @@ class People:
         """Look after the trunk: approve, unhold, resume, repair."""
         self._restore()
         self.hosting.remote.protected.clear()
-        if self.halted() and self._open():
-            self._comment(KEEPER, self._open()[0].number, "@mergebot resume looked at it")
+        if self.halted() and self.hosting.pulls:
+            number = next(iter(self.hosting.pulls))
+            self._comment(KEEPER, number, "@mergebot resume looked at it")
         for pull in self._open():
             if HOLD in pull.labels:
                 self._remove(KEEPER, pull.number, HOLD)
@@ -278,4 +279,4 @@ class People:
         self._label(ADMIN, number, FIX)
 
 
-__all__ = ["FIX", "HOLD", "QUEUE", "RIGHTS", "People", "claim"]
+__all__ = ["FIX", "HOLD", "QUEUE", "RIGHTS", "People"]

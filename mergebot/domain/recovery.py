@@ -30,7 +30,7 @@ from mergebot.domain.wording import count, from_iso
 
 @dataclass(frozen=True, slots=True)
 class PastLanding:
-    """A landing as its receipt tells it; `title` is the first line of the merged commit."""
+    """A landing as its receipt tells it; of a group, only the last one's commit was gated."""
 
     receipt: Receipt
     candidate: Candidate
@@ -39,6 +39,7 @@ class PastLanding:
     generation: int
     epoch: int
     at: float
+    gated: bool = True
 
     def titled(self, title: str) -> "PastLanding":
         """Return the same landing, its PR called `title`."""
@@ -104,7 +105,9 @@ def rebuild(decision: Decision, past: Past, missing: Sequence[PastLanding]) -> D
     for each in missing:
         decision = _take_in(decision, each)
     state = decision.snapshot.state
-    greens = dict.fromkeys([*state.greens, *(each.merge.merged for each in past.landings)])
+    greens = dict.fromkeys(
+        [*state.greens, *(each.merge.merged for each in past.landings if each.gated)]
+    )
     return decision.lane(
         epoch=max(state.epoch, past.epoch + 1),
         generation=max(state.generation, past.generation),
@@ -191,7 +194,13 @@ def _landing(
         generation=_number(fields["generation"]),
         epoch=_number(fields.get("epoch", 1)),
         at=at,
+        gated=_gated(fields),
     )
+
+
+def _gated(fields: Mapping[str, object]) -> bool:
+    group = fields.get("group") or [fields["pr"]]
+    return isinstance(group, list) and group[-1] == fields["pr"]
 
 
 def _claim(fields: Mapping[str, object]) -> Claim | NoClaim:

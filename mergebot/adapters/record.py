@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mergebot.domain.candidate import Candidate, run_of
+from mergebot.domain.candidate import Candidate, runs_of
 from mergebot.domain.gate import Failed, GateResult, Passed
 from mergebot.domain.lane import Checking, LaneState, Red, Run, Snapshot
 from mergebot.domain.limits import LOG_BYTES_MAX
@@ -63,8 +63,8 @@ def references(state: LaneState, candidates: tuple[Candidate, ...]) -> frozenset
             health = [run, probe]
         case _:
             health = []
-    runs = {run_of(candidate.state) for candidate in candidates}
-    return frozenset(run for run in runs.union(health) if run)
+    runs = frozenset(health).union(*(runs_of(candidate.state) for candidate in candidates))
+    return frozenset(run for run in runs if run)
 
 
 def committed(snapshot: Snapshot, commit: Commit) -> Snapshot:

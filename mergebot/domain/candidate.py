@@ -38,13 +38,19 @@ class NoClaim:
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What the author proposed, pinned when the candidate was made."""
+    """What the author proposed, pinned when the candidate was made.
+
+    `base` is the branch of another PR that it is stacked on, "" for the trunk; `since` the head
+    that this other one landed with, "" until it did: what lies before is not replayed.
+    """
 
     title: str
     body: str
     author: Actor
     head_branch: str
     same_repository: bool
+    base: str = ""
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +119,52 @@ class Gating:
     company: Company = ALONE
 
 
+class Question(StrEnum):
+    """What one more gate run can tell about a red one: is it red alone, is it red again."""
+
+    ALONE = "alone"
+    AGAIN = "again"
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """Whose doing a red run was has not been asked yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """To be settled by gating `commit`, which stands on `base`, if a slot is idle before `until`.
+
+    `others` are the PRs that landed since the candidate's own merge base.
+    """
+
+    question: Question
+    commit: Sha
+    base: Sha
+    others: tuple[int, ...]
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The run that settles a doubt is on its way."""
+
+    doubt: Doubt
+    run: str
+
+
+Judging = Unjudged | Doubt | Trial
+UNJUDGED = Unjudged()
+
+
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """Its gate was red, on a base whose own verdict is not known yet."""
+    """Its gate was red, on a base whose own verdict is not known yet, or it is being judged."""
 
     merge: Merge
     run: str
     result: Failed
+    judging: Judging = UNJUDGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,12 +196,18 @@ class Landed:
 
 @dataclass(frozen=True, slots=True)
 class GateEvidence:
-    """The run that failed: the commits, the step, and what it printed."""
+    """The run that failed: the commits, the step, and what it printed.
+
+    `proof` is the run that told whose fault it was, "" where none was needed; `others` are the
+    PRs that it is red together with.
+    """
 
     merge: Merge
     run: str
     result: Failed
     fault: Fault
+    proof: str = ""
+    others: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,3 +348,11 @@ def run_of(state: State) -> str | None:
             return run
         case _:
             return None
+
+
+def runs_of(state: State) -> frozenset[str]:
+    """Return every gate run that `state` speaks of."""
+    found = {run_of(state)}
+    if isinstance(state, Failing) and isinstance(state.judging, Trial):
+        found.add(state.judging.run)
+    return frozenset(run for run in found if run)

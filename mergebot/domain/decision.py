@@ -6,7 +6,7 @@ Rules take a decision and return a richer one. Nothing happens until it is commi
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from mergebot.domain.candidate import Candidate, Claim, Kind, Landed, State, Verified, run_of
+from mergebot.domain.candidate import Candidate, Claim, Kind, Landed, State, Verified, runs_of
 from mergebot.domain.effects import Effect, EndClaim, PublishNotice, RemoveLabel
 from mergebot.domain.lane import RunOrder, Snapshot
 from mergebot.domain.policy import QueuePolicy
@@ -78,7 +78,7 @@ class Decision:
         left = {
             run: None
             for candidate, state in moves
-            if (run := run_of(candidate.state)) and run_of(state) != run
+            for run in sorted(runs_of(candidate.state) - runs_of(state))
         }
         entries = [Entry(now, each.pr, type(each.state).__name__.lower(), text) for each in moved]
         notices = [effect for each in moved for effect in _notices(each, self.snapshot)]

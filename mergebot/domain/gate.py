@@ -43,6 +43,11 @@ class GateSpec:
     external: ExternalChecks = ExternalChecks()
 
     @property
+    def empty(self) -> bool:
+        """Tell whether nothing has to be green."""
+        return not (self.steps or self.external.checks)
+
+    @property
     def digest(self) -> str:
         """Return the identity of this gate: two gates with one digest ask the same questions."""
         document = asdict(self)
@@ -129,6 +134,11 @@ class Verdict:
     steps: tuple[StepResult, ...]
     group: tuple[int, ...] = ()
     seal: str = ""
+
+    @property
+    def flaky(self) -> bool:
+        """Tell whether a step was red first and then green on the same commit."""
+        return any(step.flaky for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)

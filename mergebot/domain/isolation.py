@@ -15,6 +15,7 @@ from mergebot.domain.candidate import (
     Candidate,
     Gating,
     Landing,
+    Merge,
     Queued,
     State,
     Together,
@@ -41,7 +42,7 @@ def passed(decision: Decision, members: Members, run: str, result: Passed) -> De
     suspects = is_apart(members[0])
     others = untested(snapshot, members[0])
     if suspects and not _lands_from_here(snapshot, members):
-        decision = _rejoin(decision, members)
+        decision = rejoin(decision, members)
     else:
         decision = _verify(decision, members, run, result)
     if len(others) > 1:
@@ -109,7 +110,8 @@ def _verify(decision: Decision, members: Members, name: str, result: Passed) -> 
     return decision.move_all(moves, f"the gate is green on {short(verdict.merged)}")
 
 
-def _rejoin(decision: Decision, members: Members) -> Decision:
+def rejoin(decision: Decision, members: Members) -> Decision:
+    """Put those who are green apart behind all that was tested meanwhile."""
     company = Together(tuple(each.pr for each in members))
     text = f"{_names(members)} are green apart: they rejoin behind those tested meanwhile"
     return _behind_the_chain(decision, members, [Queued(company)] * len(members), text)
@@ -134,8 +136,12 @@ def _ranked(candidate: Candidate, rank: tuple[int, ...]) -> Candidate:
 
 def _lands_from_here(snapshot: Snapshot, members: Members) -> bool:
     state = members[0].state
-    on_tip = isinstance(state, Gating) and state.merge.base == snapshot.tip
-    return on_tip and not any(True for _ in _in_flight(snapshot))
+    return isinstance(state, Gating) and lands_from(snapshot, state.merge)
+
+
+def lands_from(snapshot: Snapshot, merge: Merge) -> bool:
+    """Tell whether a merged commit stands on the tip, and nobody was put there meanwhile."""
+    return merge.base == snapshot.tip and not _in_flight(snapshot)
 
 
 def _in_flight(snapshot: Snapshot) -> list[Candidate]:

@@ -99,6 +99,16 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """How the gate of a candidate ended: the step and its first error, "" for a green one."""
+
+    pr: int
+    attempt: int
+    step: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """What a lane knows besides its candidates.
 
@@ -106,7 +116,8 @@ class LaneState:
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
     is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
     `behind_since` the remote shows an older trunk than the known one, 0.0 while it does not. `mode`
-    says how the planner works now, and `refusals` what its checker did not let through.
+    says how the planner works now, and `refusals` what its checker did not let through. `heard` are
+    the last results of candidates, newest last, and `owed` the PRs that get a failure back.
     """
 
     epoch: int = 1
@@ -125,6 +136,8 @@ class LaneState:
     mode: str = ""
     refusals: Refusals = field(default_factory=Refusals)
     recovered: Recovery | None = None
+    heard: tuple[Heard, ...] = ()
+    owed: tuple[int, ...] = ()
 
 
 NEW_LANE = LaneState(recovering=True)
@@ -136,7 +149,8 @@ class RunOrder:
     """What a worker must gate: the merged commit `merged` of `head` on `base`.
 
     For a run on the trunk itself `pr` is 0 and head, base and merged are the same commit. Of a
-    group it names the last PR; `members` has all of them, in landing order.
+    group it names the last PR; `members` has all of them, in landing order. `tried` says how often
+    a step ran on this commit before, so that a pass counts as flaky.
     """
 
     run: str
@@ -148,6 +162,7 @@ class RunOrder:
     ordered_at: float
     generation: int
     members: tuple[int, ...] = ()
+    tried: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.gate import StepResult
+from mergebot.domain.judging import names
 from mergebot.domain.ledger import LedgerClaim
 from mergebot.domain.markdown import Markdown, escape, one_line
 from mergebot.domain.reasons import Fault, Reason, consequence
@@ -97,7 +98,7 @@ def notice_of(
             "hidden": Markdown(hidden_line({**document, "eta_s": None})),
             "marker": Markdown(marker),
             "headline": headline,
-            "fault": FAULTS.get(document["fault"]) if fresh else None,
+            "fault": _fault_text(candidate.state, document) if fresh else None,
             "spends": _spends(candidate.state),
             "failures": setting.budget.failures,
             "left": f"{document['failures_left']} of {count(setting.budget.failures, 'attempt')}",
@@ -113,6 +114,16 @@ def notice_of(
         marker=marker,
         digest=_digest(template, document, candidate),
     )
+
+
+def _fault_text(state: State, document: Document) -> str | None:
+    match state:
+        case Ejected(evidence=GateEvidence(fault=Fault.COMBINATION, others=others)) if others:
+            return (
+                f"It is green alone and red together with {names(others)}, which landed before it."
+            )
+        case _:
+            return FAULTS.get(document["fault"])
 
 
 def fresh_key(candidate: Candidate) -> str:

@@ -24,6 +24,7 @@ from mergebot.domain.candidate import (
     Merge,
     Parked,
     Queued,
+    Unjudged,
     Verified,
     merge_of,
     run_of,
@@ -91,7 +92,7 @@ def plan(snapshot: Snapshot) -> tuple[Proposal, ...]:
     """Return what to do next, in order; nothing while the lane has no gate or no tip."""
     tip = snapshot.tip
     policy = snapshot.policy
-    if policy is None or not policy.gate.steps or tip is None or snapshot.state.recovering:
+    if policy is None or policy.gate.empty or tip is None or snapshot.state.recovering:
         return ()
     if any(isinstance(each.state, Landing) for each in snapshot.candidates):
         return ()
@@ -106,13 +107,20 @@ def in_order(snapshot: Snapshot) -> tuple[Candidate, ...]:
 
 
 def ready(snapshot: Snapshot) -> tuple[Candidate, ...]:
-    """Return those that can move: none parked, and under a red trunk or a halt only repairs."""
+    """Return those that can move: none parked or judged, under a red trunk or a halt only repairs."""
     stopped = isinstance(snapshot.state.health, Red) or snapshot.state.halt is not None
     return tuple(
         each
         for each in in_order(snapshot)
-        if not isinstance(each.state, Parked) and (not stopped or each.kind is Kind.REPAIR)
+        if not isinstance(each.state, Parked)
+        and not _judged(each)
+        and (not stopped or each.kind is Kind.REPAIR)
     )
+
+
+def _judged(candidate: Candidate) -> bool:
+    state = candidate.state
+    return isinstance(state, Failing) and not isinstance(state.judging, Unjudged)
 
 
 def may_land(snapshot: Snapshot, candidate: Candidate) -> bool:

@@ -86,6 +86,7 @@ def write_receipt(
                     "exit_code": step.exit_code,
                     "seconds": step.seconds,
                     "log": step.log,
+                    "flaky": step.flaky,
                 }
                 for step in verdict.steps
             ],

@@ -18,26 +18,32 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.decision import Decision
-from mergebot.domain.effects import KeepCandidate
 from mergebot.domain.gate import Failed, GateResult, Lack, NoVerdict, Passed
 from mergebot.domain.groups import gated_with
 from mergebot.domain.health import settle_trunk
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.isolation import Members
-from mergebot.domain.lane import Green, Halt, Red, Run, Snapshot
-from mergebot.domain.limits import INFRA_WAIT_S, RUN_SILENT_S
+from mergebot.domain.judging import Backgrounds, conclude, eject, hear_green, outcome, spend
+from mergebot.domain.lane import Halt, Red, Snapshot
+from mergebot.domain.limits import INFRA_WAIT_S
 from mergebot.domain.policy import BudgetPolicy
-from mergebot.domain.reasons import Fault, Reason, consequence
+from mergebot.domain.reasons import Fault, Reason
+
+NO_BACKGROUNDS: Backgrounds = {}
 
 
-def settle(decision: Decision) -> Decision:
-    """Apply every result that came in: the trunk's first, since verdicts rest on its health."""
+def settle(decision: Decision, backgrounds: Backgrounds = NO_BACKGROUNDS) -> Decision:
+    """Apply every result that came in: the trunk's first, since verdicts rest on its health.
+
+    `backgrounds` say of failing candidates, by PR, what landed since they were begun.
+    """
+    before = decision.snapshot
     decision = _with_the_trunk(settle_trunk(_with_sandboxes(decision)))
     for pr in [each.pr for each in decision.snapshot.candidates if _may_move(each.state)]:
         candidate = decision.snapshot.candidate(pr)
         if candidate is not None:
             decision = _settle_one(decision, candidate)
-    return decision
+    return conclude(hear_green(decision, before), backgrounds)
 
 
 def _may_move(state: State) -> bool:
@@ -84,34 +90,9 @@ def _with_the_trunk(decision: Decision) -> Decision:
     return decision.move_all(again, text) if again else decision
 
 
-def outcome(run: Run | None, now: float) -> GateResult | None:
-    """Return a run's result, None while it may still come; a silent worker's run has none."""
-    if run is None:
-        return NoVerdict("its gate run is gone")
-    if run.result is not None:
-        return run.result
-    if run.progress.beat and now - run.progress.beat > RUN_SILENT_S:
-        return NoVerdict(f"the worker {run.progress.worker} went silent")
-    return None
-
-
-def known_green(snapshot: Snapshot, commit: Sha) -> bool:
-    """Tell whether a gate was green on exactly this commit of the trunk."""
-    health = snapshot.state.health
-    return commit in snapshot.state.greens or (isinstance(health, Green) and health.tip == commit)
-
-
 def _known_red(snapshot: Snapshot, commit: Sha) -> bool:
     health = snapshot.state.health
     return isinstance(health, Red) and health.tip == commit
-
-
-def spend(candidate: Candidate, reason: Reason) -> Candidate:
-    """Return the candidate with what `reason` costs taken from its PR's budget."""
-    if consequence(reason).spends != "failure":
-        return candidate
-    spent = replace(candidate.budget, failures=candidate.budget.failures + 1)
-    return replace(candidate, budget=spent)
 
 
 def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
@@ -121,11 +102,9 @@ def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
             members = gated_with(snapshot, candidate)
             result = outcome(snapshot.runs.get(run), snapshot.now)
             return decision if result is None or not members else _judge(decision, members, result)
-        case Failing(merge, run, result) if known_green(snapshot, merge.base):
-            return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.CANDIDATE))
         case Failing(merge, run, result) if _known_red(snapshot, merge.base):
             # Only a repair is gated there, and it has to make the trunk green by itself.
-            return _eject(decision, candidate, GateEvidence(merge, run, result, Fault.TRUNK))
+            return eject(decision, candidate, GateEvidence(merge, run, result, Fault.TRUNK))
         case Blocked(base, reason, evidence) if base == snapshot.tip:
             spent = spend(candidate, reason)
             ended = Ejected(reason, evidence, snapshot.now)
@@ -186,15 +165,6 @@ def _no_verdict(decision: Decision, candidate: Candidate, result: NoVerdict) -> 
     until = decision.snapshot.now + INFRA_WAIT_S * spent.infra
     parked = Parked(Reason.INFRA, f"no verdict: {why}; it is tried again by itself", until)
     return decision.move(candidate, parked, f"no verdict: {why}")
-
-
-def _eject(decision: Decision, candidate: Candidate, evidence: GateEvidence) -> Decision:
-    candidate = spend(candidate, evidence.result.reason)
-    state = Ejected(evidence.result.reason, evidence, decision.snapshot.now)
-    step = evidence.result.step
-    text = f"ejected: {step.name} ended with exit code {step.exit_code}"
-    decision = decision.move(candidate, state, text)
-    return decision.want(KeepCandidate(candidate.pr, evidence.merge.merged))
 
 
 def _green_again(snapshot: Snapshot, candidate: Candidate) -> bool:

@@ -15,23 +15,28 @@ from mergebot.domain.candidate import (
     Candidate,
     Claim,
     ConflictEvidence,
+    Doubt,
     Ejected,
     Failing,
     GateEvidence,
     Gating,
+    Judging,
     Landed,
     Landing,
     Parked,
     PlainEvidence,
+    Question,
     Queued,
     ScopeEvidence,
     State,
+    Trial,
     Verified,
     merge_of,
     run_of,
 )
 from mergebot.domain.gate import StepResult
 from mergebot.domain.ids import Lane
+from mergebot.domain.judging import names
 from mergebot.domain.markdown import plain
 from mergebot.domain.names import render_path
 from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults
@@ -119,6 +124,7 @@ def status_document(candidate: Candidate, setting: Setting, place: Place = NOWHE
         "state": state_name(state),
         "reason": reason_of(state),
         "fault": _fault(state),
+        "with": list(evidence.others) if isinstance(evidence, GateEvidence) else [],
         "position": place.position if candidate.open else None,
         "eta_s": round(place.eta_s) if candidate.open and place.eta_s is not None else None,
         "base": base,
@@ -175,6 +181,9 @@ def next_action(candidate: Candidate, failures_left: int) -> str:
             return "nothing; it goes on by itself"
         case Ejected() if consequence(state.reason).spends == "failure" and not failures_left:
             return _PERSON_DECIDES
+        case Ejected(evidence=GateEvidence(fault=Fault.COMBINATION, others=others)):
+            together = names(others)
+            return f"rebase on the trunk, make it work together with {together}, then label again"
         case _:
             return consequence(reason).next_action if reason else ""
 
@@ -188,10 +197,24 @@ def explanation(state: State) -> str:
             return plain(" ".join(details[:20]))
         case Blocked():
             return "It does not apply on top of the change ahead; it is tried again when that ends."
-        case Failing():
-            return "The gate was red; whose fault it was is being found out."
+        case Failing(judging=judging):
+            return _judging(judging)
         case _:
             return ""
+
+
+def _judging(judging: Judging) -> str:
+    match judging:
+        case Doubt(Question.ALONE, others=others):
+            return f"The gate was red. Once a slot is idle, it is gated without {names(others)}."
+        case Doubt():
+            return "The gate was red. Once a slot is idle, it runs again on the same commit."
+        case Trial(doubt) if doubt.question is Question.ALONE:
+            return f"The gate was red. Now it is gated alone, without {names(doubt.others)}."
+        case Trial():
+            return "The gate was red. It runs again on the same commit, to see whether it is flaky."
+        case _:
+            return "The gate was red; whose fault it was is being found out."
 
 
 def _step(state: State) -> StepResult | None:
@@ -206,6 +229,8 @@ def _fault(state: State) -> Fault | None:
     match state:
         case Ejected(evidence=GateEvidence(fault=fault)):
             return fault
+        case Verified(verdict=verdict) | Landing(verdict=verdict) if verdict.flaky:
+            return Fault.FLAKY
         case Ejected(reason) if consequence(reason).spends == "failure":
             return Fault.CANDIDATE
         case Parked(Reason.TRUNK_RED):

@@ -191,6 +191,7 @@ class _Gate:
             end, tries = self._tried(self._order(step, workspace, keep))
             code = _code(end)
             log = self.log.step
+            tries += self.order.tried.get(step.name, 0)
             done.append(StepResult(step.name, step.run, code, end.seconds, log.digest, tries))
             if code:
                 return _failed(end, tuple(done), evidence.readable(log.kept))

@@ -20,6 +20,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import fits, gate
 from mergebot.domain.ids import Sha, short
+from mergebot.domain.judging import spend
 from mergebot.domain.lane import Checking, Red, RunOrder, UnknownHealth
 from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.names import render_path
@@ -35,7 +36,6 @@ from mergebot.domain.scope import (
     check_scope,
     links_to_read,
 )
-from mergebot.domain.settling import spend
 from mergebot.ports.git import (
     Conflicted,
     EmptyReplay,

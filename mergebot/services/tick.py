@@ -37,6 +37,7 @@ from mergebot.ports.store import Stale
 from mergebot.services.chain import bring_tip
 from mergebot.services.deciding import commit, decide
 from mergebot.services.integrating import Hands, land, settle_landing
+from mergebot.services.judging import backgrounds, give_back, try_doubts
 from mergebot.services.parts import Parts
 from mergebot.services.preparing import check_trunk, prepare, probe
 from mergebot.services.repositories import git_of
@@ -131,7 +132,7 @@ def _round(hands: Hands, decision: Decision) -> Decision:
     decision = settle_landing(hands, decision)
     if decision.snapshot.tip is None:
         decision = _first_look(hands, decision)
-    decision = locate(hands.git, settle(with_vouched_runs(hands.parts.notary, decision)))
+    decision = _settled(hands, with_vouched_runs(hands.parts.notary, decision))
     landing: Land | None = None
     for _ in range(ROUNDS):
         proposals = plan(decision.snapshot)
@@ -145,13 +146,18 @@ def _round(hands: Hands, decision: Decision) -> Decision:
             decision = _follow_checked(hands, decision, proposal)
     decision = _with_mode(decision)
     if landing is None:
-        return decision
+        return try_doubts(hands.parts, decision)
     against = objection(decision.snapshot, landing)
     if against is not None:
         return refuse(decision, against)
     if decision.touched:
         decision = Decision(commit(hands.parts, decision))
     return land(hands, decision, landing.pr)
+
+
+def _settled(hands: Hands, decision: Decision) -> Decision:
+    found = backgrounds(hands.parts, hands.git, decision.snapshot)
+    return give_back(hands.parts, locate(hands.git, settle(decision, found)))
 
 
 def _refuse_all(decision: Decision, objections: Sequence[Objection]) -> Decision:

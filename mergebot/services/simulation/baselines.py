@@ -51,6 +51,12 @@ def prefix_window(world: World, depth: int) -> Ledger:
     return _played(world, lambda engine: PrefixWindow(engine, depth))
 
 
+def group_chain(world: World, cap: int) -> Ledger:
+    """Play a chain of groups, as many as there are workers."""
+    workers = world.conditions.workers
+    return _played(world, lambda engine: PrefixWindow(engine, workers, cap))
+
+
 def _played(world: World, policy: Callable[[Engine], Policy]) -> Ledger:
     engine = Engine(world.again())
     return engine.play(policy(engine))
@@ -106,7 +112,7 @@ class Batches:
 
 @dataclass(slots=True)
 class _Entry:
-    change: int
+    changes: list[int]
     base: int = -1
     node: int = -1
     run: int = 0
@@ -115,17 +121,22 @@ class _Entry:
 
 @dataclass(slots=True)
 class PrefixWindow:
-    """A chain of single changes with a fixed window."""
+    """A chain over a fixed window, of single changes or of groups of up to `cap`.
+
+    A group takes a worker's share of what waits; a red one goes behind the others, in halves.
+    """
 
     engine: Engine
     depth: int
+    cap: int = 1
     tip: int = ROOT
+    waiting: list[int] = field(default_factory=list)
     chain: list[_Entry] = field(default_factory=list)
     by_run: dict[int, _Entry] = field(default_factory=dict)
 
     def arrive(self, change: int) -> None:
         """Queue it."""
-        self.chain.append(_Entry(change))
+        self.waiting.append(change)
 
     def ended(self, run: int, *, passed: bool) -> None:
         """Note how a run ended."""
@@ -138,9 +149,10 @@ class PrefixWindow:
         self.tip = self.chain.pop(0).node
 
     def decide(self) -> None:
-        """Refuse a red front, land a green one, and re-base everything else in the window."""
+        """Judge a red front, land a green one, and re-base everything else in the window."""
         while self.chain and self.chain[0].passed is False and self.chain[0].base == self.tip:
-            self.engine.refuse(self.chain.pop(0).change)
+            self._judge(self.chain.pop(0).changes)
+        self._form()
         base = self.tip
         for place, entry in enumerate(self.chain[: self.depth]):
             if entry.base != base:
@@ -148,15 +160,30 @@ class PrefixWindow:
             if entry.passed is False:
                 continue
             if place == 0 and entry.passed:
-                self.engine.land([entry.change])
+                self.engine.land(entry.changes)
                 return
             base = entry.node
+
+    def _judge(self, changes: list[int]) -> None:
+        middle = len(changes) // 2
+        if middle:
+            self.chain += [_Entry(changes[:middle]), _Entry(changes[middle:])]
+        else:
+            self.engine.refuse(changes[0])
+
+    def _form(self) -> None:
+        workers = self.engine.world.conditions.workers
+        while self.waiting and len(self.chain) < self.depth:
+            size = max(1, min(self.cap, -(-len(self.waiting) // workers)))
+            self.chain.append(_Entry(self.waiting[:size]))
+            del self.waiting[:size]
 
     def _restart(self, entry: _Entry, base: int) -> None:
         if entry.run:
             self.by_run.pop(entry.run, None)
             self.engine.stop(entry.run)
-        entry.base, entry.passed = base, None
-        entry.node = self.engine.world.on(base, entry.change)
-        entry.run = self.engine.order(entry.node, entry.change)
+        entry.base, entry.node, entry.passed = base, base, None
+        for change in entry.changes:
+            entry.node = self.engine.world.on(entry.node, change)
+        entry.run = self.engine.order(entry.node, entry.changes[-1])
         self.by_run[entry.run] = entry

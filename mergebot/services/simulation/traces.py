@@ -44,7 +44,7 @@ def read_trace(lines: Iterable[str], name: str) -> tuple[Change, ...]:
             )
         found.extend(_change(row, f"{name}, line {rows.line_num}") for row in rows)
     except csv.Error as error:
-        raise Refused(f"{name}, line {rows.line_num}: {error}.") from None
+        raise Refused(f"{name}, line {rows.reader.line_num}: {error}.") from None
     if not found:
         raise Refused(f"{name} holds no changes; a trace has one line for each.")
     return tuple(sorted(found, key=lambda each: each.arrives_s))

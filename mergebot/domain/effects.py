@@ -96,4 +96,25 @@ class EndClaim:
         return f"endclaim:{self.pr}"
 
 
-Effect = PublishNotice | Tell | RemoveLabel | AddLabel | KeepCandidate | DropCandidate | EndClaim
+@dataclass(frozen=True, slots=True)
+class LookEarly:
+    """Look at a PR that nobody has queued: what its block claims, and what is in its way."""
+
+    pr: int
+
+    @property
+    def key(self) -> str:
+        """Return what coalesces: however often a PR changed, it is looked at as it is."""
+        return f"early:{self.pr}"
+
+
+Effect = (
+    PublishNotice
+    | Tell
+    | RemoveLabel
+    | AddLabel
+    | KeepCandidate
+    | DropCandidate
+    | EndClaim
+    | LookEarly
+)

@@ -27,7 +27,7 @@ from mergebot.services.auditing import closed
 from mergebot.services.branch_rules import branch_rules_of
 from mergebot.services.commanding import answer, press
 from mergebot.services.deciding import decide
-from mergebot.services.early_warning import look_early
+from mergebot.services.early_warning import want_look
 from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
 from mergebot.services.repositories import git_of
@@ -175,7 +175,7 @@ def _moved(parts: Parts, lane: Lane, number: int, action: str) -> None:
         _drop_kept(parts, lane, number)
         closed(parts, lane, number)
     elif action in SHAPING:
-        look_early(parts, lane, number)
+        want_look(parts, lane, number)
 
 
 def _drop_kept(parts: Parts, lane: Lane, number: int) -> None:

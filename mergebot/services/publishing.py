@@ -10,6 +10,7 @@ from mergebot.domain.effects import (
     DropCandidate,
     EndClaim,
     KeepCandidate,
+    LookEarly,
     PublishNotice,
     RemoveLabel,
     Tell,
@@ -21,6 +22,7 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.chain import request_for
 from mergebot.services.claiming import landed as end_landed_claim
+from mergebot.services.early_warning import look_early
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -110,6 +112,8 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
             parts.forge.add_label(lane.repo, pr, label)
         case KeepCandidate(pr, merged):
             _keep(parts, lane, pr, merged)
+        case LookEarly(pr):
+            look_early(parts, lane, pr)
         case EndClaim(pr, receipt):
             end_landed_claim(parts, lane, pr, receipt)
         case DropCandidate(pr):

@@ -113,8 +113,8 @@ def _lane(parts: Parts, lane: Lane) -> None:
     for candidate in parts.store.read(lane).candidates:
         _follow(parts, lane, candidate.pr, pulls.get(candidate.pr))
     admit_labelled(parts, lane, list(pulls.values()))
-    keep_up(parts, lane, pulls)
     parts.doorbell.tick(lane)
+    keep_up(parts, lane, pulls)
 
 
 def _follow(parts: Parts, lane: Lane, number: int, pull: PullRequest | None) -> None:

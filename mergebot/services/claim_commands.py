@@ -12,7 +12,7 @@ from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Refused
 from mergebot.services import contracting
 from mergebot.services.claiming import do_for_pull, extend_for_pull
-from mergebot.services.early_warning import look_early
+from mergebot.services.early_warning import want_look
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
 
@@ -44,7 +44,7 @@ def obey(parts: Parts, lane: Lane, news: CommentMade, command: ClaimCommand) -> 
         raise Refused(holders_text(found.sentence, found.holders, parts.clock.now()))
     # A look would claim again what the block in the description still asks for.
     if command is not Plain.RELEASE and parts.store.read(lane).candidate(news.number) is None:
-        look_early(parts, lane, news.number)
+        want_look(parts, lane, news.number)
     return ""
 
 

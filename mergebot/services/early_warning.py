@@ -9,7 +9,7 @@ from mergebot.domain.candidate import Candidate, Claim, NoClaim, merge_of
 from mergebot.domain.claims import ClaimBlock, ClaimFaults, parse_claim_block
 from mergebot.domain.decision import Decision
 from mergebot.domain.early import Clash, Early, Holder, Shared
-from mergebot.domain.effects import PublishNotice
+from mergebot.domain.effects import LookEarly, PublishNotice
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.ledger import LedgerClaim, Taken
@@ -64,6 +64,12 @@ class _Scene:
     def claims(self) -> ClaimPolicy:
         """Return the rules on claims in force."""
         return self.snapshot.policy.claims if self.snapshot.policy else ClaimPolicy()
+
+
+def want_look(parts: Parts, lane: Lane, *numbers: int) -> None:
+    """Ask for pull requests to be looked at, by whoever publishes: admissions do not wait for it."""
+    looks = [LookEarly(number) for number in numbers]
+    decide(parts, lane, lambda decision: decision.want(*looks) if looks else decision)
 
 
 def look_early(parts: Parts, lane: Lane, number: int) -> None:

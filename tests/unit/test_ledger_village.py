@@ -166,6 +166,22 @@ def test_a_conflict_with_the_trunk_is_said_early() -> None:
     assert "It does not merge with main" in village.comments(late)[0]
 
 
+def test_a_push_after_an_ejection_is_looked_at_in_one_comment_of_its_own() -> None:
+    village = Village(files={"src/x": "0"})
+    pr = village.propose({"broken": "1"}, body=village.claiming("A-1", "broken"))
+    assert isinstance(village.label(pr).state, Ejected)
+    before = village.comments(pr)
+    for text in ("1", "2"):
+        village.clock.advance(village.clock.now() + 60)
+        tree = {**village.remote.objects.commit(village.tip).tree, "src/x": text}
+        village.hosting.push(BOB, pr, village.remote.commit(tree, "Stray", village.tip))
+        village.settle()
+    after = village.comments(pr)
+    assert after[: len(before)] == before
+    (early,) = after[len(before) :]
+    assert "@mergebot claim src/x" in early
+
+
 def test_parking_keeps_the_claim_and_unparking_works_on_it_again() -> None:
     village = Village()
     pr = village.propose({"src/a": "1"}, body=village.claiming("A-1", "src/**"))

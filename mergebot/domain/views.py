@@ -79,6 +79,12 @@ def halted_view(snapshot: Snapshot) -> Document | None:
     return None
 
 
+def planner_view(snapshot: Snapshot) -> Document:
+    """Return how the planner works now, and how often its checker refused it, by reason."""
+    state = snapshot.state
+    return {"mode": state.mode or None, "refused": dict(state.refusals.counts)}
+
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """A snapshot, what its pages need beside it, and where everybody stands, in landing order."""

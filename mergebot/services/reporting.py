@@ -30,6 +30,7 @@ from mergebot.domain.views import (
     halted_view,
     idle_s,
     matches,
+    planner_view,
     policy_view,
     recovered_view,
     scene,
@@ -115,6 +116,7 @@ class Reporting:
             "recovered": recovered_view(snapshot),
             "waiting": waiting_view(snapshot),
             "last_action": snapshot.state.last_action or None,
+            "planner": planner_view(snapshot),
             "counts": counts_view(snapshot.candidates),
         }
 

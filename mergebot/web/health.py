@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -113,9 +113,13 @@ class RecordCollector(Collector):
         halted = GaugeMetricFamily("mergebot_halted", "1 while halted.", labels=["repo"])
         idle = GaugeMetricFamily("mergebot_idle_seconds", "Could move, did not.", labels=["repo"])
         lagging = GaugeMetricFamily("mergebot_effects_lagging", "Failed writes.", labels=["repo"])
+        text = "Proposals of the planner that its checker refused."
+        refused = CounterMetricFamily("mergebot_proposals_refused", text, labels=_BY_REASON)
         for lane in self._parts.store.lanes():
             self._lane(lane, entries=entries, flags=(green, halted), waits=(idle, lagging))
-        yield from (entries, green, halted, idle, lagging)
+            for reason, count in self._parts.store.read(lane).state.refusals.counts.items():
+                refused.add_metric([lane.repo, reason], count)
+        yield from (entries, green, halted, idle, lagging, refused)
 
     def _lane(
         self,
@@ -137,6 +141,7 @@ class RecordCollector(Collector):
 
 
 _BY_STATE = ["repo", "state"]
+_BY_REASON = ["repo", "reason"]
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

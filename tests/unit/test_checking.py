@@ -15,6 +15,7 @@ from mergebot.domain.planning import (
     Proposal,
     Restart,
 )
+from mergebot.domain.views import planner_view
 from tests.support.builders import NOW, TIP, candidate, gating, sha, snapshot, verified
 
 RED = Red(TIP, NOW - 5, "r", "test", "make test", suspects=(TIP,))
@@ -96,3 +97,9 @@ def test_the_same_refusal_counts_once_and_is_told() -> None:
     again = refuse(once, against)
     assert again.snapshot.state.refusals.counts == {"wrong_base": 1}
     assert [each.text for each in again.entries] == [f"refused, wrong_base: {against.text}"]
+
+
+def test_mode_and_refusals_are_in_the_lanes_document() -> None:
+    against = Objection(Refusal.WRONG_BASE, "#1 is not to be gated on abc")
+    lane = refuse(Decision(snapshot(mode="a chain")), against).snapshot
+    assert planner_view(lane) == {"mode": "a chain", "refused": {"wrong_base": 1}}

@@ -23,6 +23,9 @@ from mergebot.services.trunk import read_rules
 
 log = structlog.get_logger()
 
+STUCK_LOG_S = 2.0
+"""Of every minute in which a lane is stuck, the part in which that is logged: once or twice."""
+
 
 def reconcile(parts: Parts, repos: Sequence[str]) -> None:
     """Compare every lane with the forge and git, and repair what differs.
@@ -78,7 +81,8 @@ def _stuck(parts: Parts, snapshot: Snapshot) -> bool:
     idle = idle_s(snapshot, story[-1].at if story else 0.0)
     if idle <= IDLE_ALARM_S:
         return False
-    log.error("lane_stuck", lane=snapshot.lane.repo, idle_s=round(idle), slots=snapshot.slots)
+    if idle % IDLE_ALARM_S < STUCK_LOG_S:
+        log.error("lane_stuck", lane=snapshot.lane.repo, idle_s=round(idle), slots=snapshot.slots)
     return True
 
 

@@ -57,13 +57,14 @@ def test_a_redis_that_lost_its_last_writes_learns_from_git_what_landed(bot: Stac
     pr = bot.propose("rolled", {"nap": "2"})
     bot.wait(pr, "gating")
     redis = bot.redis()
-    kept = {key: redis.dump(key) for key in redis.keys("mb:{*")}
+    kept = {key: (redis.pttl(key), redis.dump(key)) for key in redis.keys("mb:{*")}
     bot.wait(pr, "landed")
 
     with redis.pipeline(transaction=True) as back:
         back.delete(*redis.keys("mb:{*"))
-        for key, value in kept.items():
-            back.restore(key, 0, value)
+        for key, (ttl_ms, value) in kept.items():
+            if value:
+                back.restore(key, max(ttl_ms, 0), value)
         back.execute()
 
     bot.wait(pr, "landed")

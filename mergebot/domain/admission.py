@@ -52,6 +52,7 @@ class Overlap:
 class Request:
     """A wish to land `pull` at `head`, by `actor`, who may do `permission` here.
 
+    `blocked` is which others have to land first, `stacked_on` the branch of one of them.
     `unlandable` is why the forge's own rules would refuse whatever the gate says, "" for nothing.
     """
 
@@ -64,6 +65,8 @@ class Request:
     claim: Claim | NoClaim | Overlap | tuple[str, ...]
     way: Labelled | Retried
     unlandable: str = ""
+    blocked: str = ""
+    stacked_on: str = ""
 
 
 def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Candidate:
@@ -85,6 +88,7 @@ def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Can
             author=pull.author,
             head_branch=pull.head_branch,
             same_repository=pull.head_repo == snapshot.lane.repo,
+            base=request.stacked_on,
         ),
         claim=claim if isinstance(claim, Claim) else NoClaim(),
         enqueued_by=request.actor,
@@ -133,7 +137,7 @@ def _withdrawn(snapshot: Snapshot, request: Request) -> tuple[Reason, str] | Non
                 "after the label was set"
             ),
         )
-    if pull.base != snapshot.lane.trunk:
+    if pull.base not in {snapshot.lane.trunk, request.stacked_on}:
         return (
             Reason.BASE_CHANGED,
             f"it targets {pull.base}, and this queue lands on {snapshot.lane.trunk}",
@@ -230,6 +234,8 @@ def _waits(snapshot: Snapshot, request: Request) -> Parked | None:
         return None
     if policy.queue.hold_label in request.pull.labels:
         return Parked(Reason.HELD, f"held by the label {policy.queue.hold_label}")
+    if request.blocked:
+        return Parked(Reason.NOT_READY, request.blocked)
     needed = policy.queue.require_approvals
     if request.approvals < needed:
         return Parked(Reason.NOT_READY, f"{request.approvals} of {needed} approvals")

@@ -84,6 +84,18 @@ class DropCandidate:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosePull:
+    """Close a PR that landed from a fork as other commits: no forge can see that it did."""
+
+    pr: int
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"close:{self.pr}"
+
+
+@dataclass(frozen=True, slots=True)
 class EndClaim:
     """End the claim of a PR that landed; `receipt` names the evidence."""
 
@@ -115,6 +127,7 @@ Effect = (
     | AddLabel
     | KeepCandidate
     | DropCandidate
+    | ClosePull
     | EndClaim
     | LookEarly
 )

@@ -48,6 +48,11 @@ class GateSpec:
         return not (self.steps or self.external.checks)
 
     @property
+    def empty(self) -> bool:
+        """Tell whether nothing has to be green."""
+        return not (self.steps or self.external.checks)
+
+    @property
     def digest(self) -> str:
         """Return the identity of this gate: two gates with one digest ask the same questions."""
         document = asdict(self)
@@ -59,7 +64,10 @@ class GateSpec:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """A step that ran to its end; `log` is the SHA-256 of the whole output, `tries` counts runs."""
+    """A step that ran to its end; `log` is the SHA-256 of the whole output, `tries` counts runs.
+
+    `kept` is the run that it passed in where this one did not run it again, else "".
+    """
 
     name: str
     command: str
@@ -67,6 +75,7 @@ class StepResult:
     seconds: float
     log: str
     tries: int = 1
+    kept: str = ""
 
     @property
     def flaky(self) -> bool:
@@ -123,6 +132,7 @@ class Verdict:
     """A passed gate, bound to the exact commits it vouches for.
 
     Of a group, `base` is where it starts, `merged` its last commit, and `group` its PRs in order.
+    Where `run` was on another commit with the same tree, that is `tested`.
     """
 
     base: Sha
@@ -134,6 +144,7 @@ class Verdict:
     steps: tuple[StepResult, ...]
     group: tuple[int, ...] = ()
     seal: str = ""
+    tested: Sha | None = None
 
     @property
     def flaky(self) -> bool:

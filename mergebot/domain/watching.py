@@ -62,7 +62,7 @@ def _ended(
             Reason.HEAD_CHANGED,
             f"a push moved the head from {short(candidate.head)} to {short(pull.head)}",
         )
-    if pull.base != trunk:
+    if pull.base not in {trunk, candidate.proposal.base}:
         return Reason.BASE_CHANGED, f"it was retargeted from {trunk} to {pull.base}"
     if pull.draft:
         return Reason.DRAFT, "it was turned into a draft"

@@ -131,6 +131,14 @@ class Forge(Protocol):
         """Answer a comment with a reaction, such as "+1"."""
         ...
 
+    def retarget(self, repo: str, number: int, base: str) -> None:
+        """Let a PR propose to another branch."""
+        ...
+
+    def close(self, repo: str, number: int) -> None:
+        """Close a PR; one that is closed or merged stays as it is."""
+        ...
+
     def add_label(self, repo: str, number: int, label: str) -> None:
         """Put a label on a PR."""
         ...

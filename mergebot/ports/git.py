@@ -1,6 +1,6 @@
 """One repository's git on this host, and the remote behind it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -19,6 +19,8 @@ class ReplayRequest:
     """A head to be replayed on a base.
 
     `subject` and `body` are the commit message of squash and merge; rebase keeps the author's.
+    `since` is a commit that landed in another form: where the head contains it, and the base does
+    not, only what follows it is replayed.
     """
 
     base: Sha
@@ -26,6 +28,7 @@ class ReplayRequest:
     method: Method
     subject: str
     body: str
+    since: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,12 @@ class Git(Protocol):
 
     def remote_heads(self, trunk: str, pull: int) -> RemoteHeads:
         """Ask the remote, without bringing anything in."""
+        ...
+
+    def heads_soon(
+        self, trunk: str, pulls: Sequence[int]
+    ) -> Callable[[], Mapping[int, RemoteHeads]]:
+        """Begin to ask the remote, once for all of `pulls`; what is returned waits for the answer."""
         ...
 
     def has(self, sha: Sha) -> bool:

@@ -16,6 +16,7 @@ from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import pin
+from mergebot.services.stacking import FREE, standing_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
 def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
     """Apply the PR's present shape to its open candidate."""
     approvals = _approvals(parts, lane, pull)
+    waiting = _is_waiting(parts.store.read(lane).candidate(pull.number))
+    standing = standing_of(parts, lane, pull) if waiting else FREE
 
     def rule(decision: Decision) -> Decision:
         snapshot = decision.snapshot
@@ -73,8 +76,10 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
             return decision.want(DropCandidate(pull.number)) if pull.closed else decision
         if unheld(candidate, pull, queue):
             return decision.move(candidate, Queued(), "the hold label is gone")
-        if _now_ready(candidate, approvals, queue):
-            return decision.move(candidate, Queued(), "it is approved now")
+        if _now_ready(candidate, approvals, queue) and not standing.blocked:
+            proposal = replace(candidate.proposal, since=standing.since)
+            ready = replace(candidate, proposal=proposal)
+            return decision.move(ready, Queued(), "nothing that it waited for is missing now")
         if pull.merged and waits_for_people(candidate):
             return decision.move(
                 candidate, Queued(), "it is merged: what is left of it is looked at"
@@ -121,6 +126,7 @@ def _promote(decision: Decision, current: Candidate, request: Request) -> Decisi
 def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
     permission = permission_of(parts, lane, wish.actor)
     listed = wish.actor.id in queue_policy(parts.store.read(lane)).actors
+    standing = standing_of(parts, lane, wish.pull)
     # What nobody may queue reserves nothing either.
     allowed = permission >= Permission.WRITE or listed
     return Request(
@@ -133,6 +139,8 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         claim=pin(parts, lane, wish.pull) if allowed else NoClaim(),
         unlandable=cannot_land(parts, lane, parts.store.read(lane).policy),
         way=wish.way,
+        blocked=standing.blocked,
+        stacked_on=standing.stacked_on,
     )
 
 
@@ -141,6 +149,16 @@ def _approvals(parts: Parts, lane: Lane, pull: PullRequest) -> int:
     if queue.require_approvals == 0 or pull.closed:
         return 0
     return parts.forge.approvals(lane.repo, pull.number)
+
+
+def waiting_for_others(snapshot: Snapshot) -> tuple[int, ...]:
+    """Return the PRs that may go on once another one has landed."""
+    return tuple(each.pr for each in snapshot.candidates if _is_waiting(each))
+
+
+def _is_waiting(candidate: Candidate | None) -> bool:
+    state = candidate.state if candidate else None
+    return isinstance(state, Parked) and state.reason is Reason.NOT_READY
 
 
 def _now_ready(candidate: Candidate, approvals: int, queue: QueuePolicy) -> bool:

@@ -18,7 +18,12 @@ def request_for(candidate: Candidate, policy: Policy, base: Sha) -> ReplayReques
     """Return how the candidate is replayed; the same wherever and whenever it is asked for."""
     subject = f"{candidate.proposal.title} (#{candidate.pr})"
     return ReplayRequest(
-        base, candidate.head, policy.queue.method, subject, candidate.proposal.body
+        base,
+        candidate.head,
+        policy.queue.method,
+        subject,
+        candidate.proposal.body,
+        candidate.proposal.since,
     )
 
 

@@ -3,7 +3,7 @@
 import structlog
 
 from mergebot.domain.admission import Labelled
-from mergebot.domain.candidate import Ejected, Landed, merge_of
+from mergebot.domain.candidate import Ejected, Landed, Landing, merge_of
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Lane
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_MAX
@@ -22,7 +22,14 @@ from mergebot.domain.news import (
 )
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.inbox import Delivery
-from mergebot.services.admitting import Wish, bring_in, follow, kind_of, queue_policy
+from mergebot.services.admitting import (
+    Wish,
+    bring_in,
+    follow,
+    kind_of,
+    queue_policy,
+    waiting_for_others,
+)
 from mergebot.services.auditing import closed
 from mergebot.services.branch_rules import branch_rules_of
 from mergebot.services.commanding import answer, press
@@ -173,6 +180,8 @@ def _moved(parts: Parts, lane: Lane, number: int, action: str) -> None:
     _pull(parts, lane, number)
     if action == "closed":
         _drop_kept(parts, lane, number)
+        for each in waiting_for_others(parts.store.read(lane)):
+            _pull(parts, lane, each)
         closed(parts, lane, number)
     elif action in SHAPING:
         want_look(parts, lane, number)
@@ -189,7 +198,9 @@ def _drop_kept(parts: Parts, lane: Lane, number: int) -> None:
 
 
 def _pull(parts: Parts, lane: Lane, number: int) -> None:
-    if parts.store.read(lane).candidate(number) is None:
+    candidate = parts.store.read(lane).candidate(number)
+    # What the forge tells while the bot lands is its own doing, and ends nothing.
+    if candidate is None or isinstance(candidate.state, Landing):
         return
     try:
         follow(parts, lane, parts.forge.pull(lane.repo, number))

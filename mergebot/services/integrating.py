@@ -22,10 +22,11 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.decision import Decision
+from mergebot.domain.effects import ClosePull
 from mergebot.domain.groups import changes_rules, lands_with
 from mergebot.domain.health import tip_landed
 from mergebot.domain.ids import Sha, short
-from mergebot.domain.landing import Facts, Go, Turn, Wait, guard
+from mergebot.domain.landing import Facts, Go, Turn, Wait, guard, remade
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
 from mergebot.domain.policy import Method
@@ -198,7 +199,7 @@ def _derive_again(
     if not bring_in(hands.git, Decision(snapshot), candidate):
         return Wait("the forge's git does not show the head")
     replay = hands.git.replay(request_for(candidate, policy, merge.base))
-    if not isinstance(replay, Replayed) or replay.merge.merged != merge.merged:
+    if not isinstance(replay, Replayed) or not remade(state, replay.merge):
         return Turn(Queued(), "its merged commit could not be made again: it is gated anew")
     for each in (candidate, claimed_now(hands.parts, snapshot.lane, candidate, pull)):
         outside = scope_of(hands.git, each, policy, replay)
@@ -358,12 +359,22 @@ def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
     return observe(hands.parts, hands.git, back, tip) if tip else back
 
 
+def _left_open(snapshot: Snapshot, candidate: Candidate) -> bool:
+    """Tell whether the forge cannot see that it landed: a fork's branch is not ours to move."""
+    merging = snapshot.policy is not None and snapshot.policy.queue.method is Method.MERGE
+    merge = candidate.state.merge if isinstance(candidate.state, Landing) else None
+    same = merge is not None and merge.merged == candidate.head
+    return not (candidate.proposal.same_repository or merging or same)
+
+
 def _landed(hands: Hands, decision: Decision, load: _Load) -> Decision:
     for candidate, state in load.landings:
         receipt = Receipt(state.receipt)
         landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
         text = f"landed as {short(state.merge.merged)}"
         decision = decision.move(candidate, landed, text).receipt(receipt)
+        if _left_open(decision.snapshot, candidate):
+            decision = decision.want(ClosePull(candidate.pr))
     decision = tip_landed(decision, load.merged)
     if any(changes_rules(state.merge) for _, state in load.landings):
         decision = with_rules(hands.parts, hands.git, decision, load.merged)

@@ -7,6 +7,7 @@ import structlog
 from mergebot.domain.candidate import merge_of
 from mergebot.domain.effects import (
     AddLabel,
+    ClosePull,
     DropCandidate,
     EndClaim,
     KeepCandidate,
@@ -34,7 +35,7 @@ WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
 TRIES_MAX = 50
 ROUNDS = 5
 MARKER = "<!-- mergebot:"
-WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1}
+WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1, ClosePull: 1}
 """Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
 
 
@@ -116,6 +117,8 @@ def _do(parts: Parts, lane: Lane, due: Due) -> None:
             look_early(parts, lane, pr)
         case EndClaim(pr, receipt):
             end_landed_claim(parts, lane, pr, receipt)
+        case ClosePull(pr):
+            parts.forge.close(lane.repo, pr)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
 

@@ -35,12 +35,17 @@ REBASE_COMMITS_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """What a head adds to a base: its commits in topological order, the head last."""
+    """What a head adds to a base: its commits in topological order, the head last.
+
+    `side` is what the head is merged with: the base, or, where the replay begins behind a commit
+    that landed in another form, the base's tree as a child of that commit.
+    """
 
     base: Commit
     fork: Sha
     commits: tuple[Commit, ...]
     author_changes: tuple[Change, ...]
+    side: Sha
 
     @property
     def head(self) -> Commit:
@@ -80,7 +85,7 @@ def replay(git: GitDir, request: ReplayRequest) -> Replay:
         return branch
     if request.method is Method.REBASE:
         return _rebase(git, branch)
-    whole = merge_trees(git, request.base, request.head)
+    whole = merge_trees(git, branch.side, request.head)
     if isinstance(whole, Clash):
         return Conflicted(whole.paths)
     if whole == branch.base.tree:
@@ -106,18 +111,34 @@ def merge_trees(git: GitDir, ours: str, theirs: str) -> str | Clash:
 
 
 def _branch(git: GitDir, request: ReplayRequest) -> Branch | Replay:
-    span = f"{request.base}..{request.head}"
+    since = _since(git, request)
+    span = f"{since or request.base}..{request.head}"
     ids = git.run("rev-list", "--topo-order", "--reverse", "--end-of-options", span).text.split()
     if not ids:
         return EmptyReplay(on_base=True)
-    forks = git.ask("merge-base", "--end-of-options", request.base, request.head).text.split()
+    parting = ("merge-base", "--end-of-options", request.base, request.head)
+    forks = [since] if since else git.ask(*parting).text.split()
     if not forks:
         return Conflicted(())
     author_changes = changes(git, forks[0], request.head)
     if not author_changes:
         return EmptyReplay(on_base=False)
     base, *commits = read_commits(git, [request.base, *ids])
-    return Branch(base, parse_sha(forks[0]), tuple(commits), author_changes)
+    side = write_commit(git, stand_in(tree=base.tree, parent=since)) if since else base.id
+    return Branch(base, parse_sha(forks[0]), tuple(commits), author_changes, side)
+
+
+def _since(git: GitDir, request: ReplayRequest) -> Sha | None:
+    """Return where the replay begins, None for where head and base part."""
+    if not request.since:
+        return None
+    since = parse_sha(request.since)
+
+    def within(commit: Sha) -> bool:
+        asked = ("merge-base", "--is-ancestor", "--end-of-options", since, commit)
+        return git.ask(*asked).code == 0
+
+    return since if within(request.head) and not within(request.base) else None
 
 
 def _rebase(git: GitDir, branch: Branch) -> Replay:
@@ -129,7 +150,7 @@ def _rebase(git: GitDir, branch: Branch) -> Replay:
             f"The branch has {len(branch.commits)} commits and at most {REBASE_COMMITS_MAX} are "
             "replayed one by one; squash it first"
         )
-    whole = merge_trees(git, branch.base.id, branch.head.id)
+    whole = merge_trees(git, branch.side, branch.head.id)
     if len(branch.commits) == 1:
         return _rebase_single(git, branch, whole)
     if branch.linear:

@@ -253,6 +253,18 @@ class GithubForge:
         aim = f"react to a comment in {repo}"
         self._client.send(Ask("POST", path, aim, repo, body={"content": content}))
 
+    def retarget(self, repo: str, number: int, base: str) -> None:
+        """Let a PR propose to another branch."""
+        aim = f"retarget {repo}#{number} to {base}"
+        body = {"base": base}
+        self._client.send(Ask("PATCH", at(repo, "pulls", number), aim, repo, body=body))
+
+    def close(self, repo: str, number: int) -> None:
+        """Close a PR; one that is closed or merged stays as it is."""
+        aim = f"close {repo}#{number}"
+        body = {"state": "closed"}
+        self._client.send(Ask("PATCH", at(repo, "pulls", number), aim, repo, body=body))
+
     def add_label(self, repo: str, number: int, label: str) -> None:
         """Put a label on a PR."""
         path = at(repo, "issues", number, "labels")

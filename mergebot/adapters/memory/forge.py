@@ -121,6 +121,16 @@ class MemoryForge(Forge):
             raise Missing(f"{repo} has no comment {comment_id}")
         self.hosting.reactions.setdefault(comment_id, set()).add(content)
 
+    def retarget(self, repo: str, number: int, base: str) -> None:
+        """Let a PR propose to another branch."""
+        self.pull(repo, number)
+        self.hosting.change(self.bot, number, "edited", base=base)
+
+    def close(self, repo: str, number: int) -> None:
+        """Close a PR; one that is closed or merged stays as it is."""
+        if not self.pull(repo, number).closed:
+            self.hosting.change(self.bot, number, "closed", closed=True)
+
     def add_label(self, repo: str, number: int, label: str) -> None:
         """Put a label on a PR."""
         self.pull(repo, number)

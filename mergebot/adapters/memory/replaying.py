@@ -28,10 +28,11 @@ class _Branch:
 
 def replay(objects: Objects, request: ReplayRequest) -> Replay:
     """Replay a head on a base; both are known."""
-    ids = objects.between(request.base, request.head)
+    since = _since(objects, request)
+    ids = objects.between(since or request.base, request.head)
     if not ids:
         return EmptyReplay(on_base=True)
-    fork = objects.fork(request.base, request.head)
+    fork = since or objects.fork(request.base, request.head)
     if fork is None:
         return Conflicted(())
     if not objects.changes(fork, request.head):
@@ -47,6 +48,13 @@ def replay(objects: Objects, request: ReplayRequest) -> Replay:
         return EmptyReplay(on_base=True)
     parents = [base.id] if request.method is Method.SQUASH else [base.id, head.id]
     return _replayed(objects, branch, objects.write(whole, parents, request.subject))
+
+
+def _since(objects: Objects, request: ReplayRequest) -> Sha | None:
+    """Return where the replay begins, None for where head and base part."""
+    since = Sha(request.since)
+    within = bool(since) and since in objects.ancestors(request.head)
+    return since if within and since not in objects.ancestors(request.base) else None
 
 
 def _rebase(objects: Objects, branch: _Branch, whole: Tree | Clash) -> Replay:

@@ -113,6 +113,12 @@ def log_view(head: bytes, tail: bytes, *, cut: int, offset: int) -> tuple[bytes,
 
 
 def passes(result: GateResult) -> list[tuple[str, float]]:
-    """Return the steps of a run that passed, with their seconds."""
+    """Return the steps of a run that ran and passed, with their seconds."""
     steps = result.steps if isinstance(result, Passed | Failed) else ()
-    return [(step.name, step.seconds) for step in steps if step.exit_code == 0]
+    ran = (step for step in steps if not step.kept)
+    return [(step.name, step.seconds) for step in ran if step.exit_code == 0]
+
+
+def failure(result: GateResult) -> str:
+    """Return the name of the step that failed, "" where none did."""
+    return result.step.name if isinstance(result, Failed) else ""

@@ -48,11 +48,6 @@ class GateSpec:
         return not (self.steps or self.external.checks)
 
     @property
-    def empty(self) -> bool:
-        """Tell whether nothing has to be green."""
-        return not (self.steps or self.external.checks)
-
-    @property
     def digest(self) -> str:
         """Return the identity of this gate: two gates with one digest ask the same questions."""
         document = asdict(self)

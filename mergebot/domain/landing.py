@@ -12,6 +12,7 @@ from mergebot.domain.candidate import (
     Claim,
     Ejected,
     Kind,
+    Merge,
     NoClaim,
     Parked,
     PlainEvidence,
@@ -92,6 +93,16 @@ def guard(snapshot: Snapshot, candidate: Candidate, facts: Facts) -> Guard:
         text = f"{facts.approvals} of {policy.queue.require_approvals} approvals"
         return Turn(Parked(Reason.NOT_READY, text), text)
     return Go(state)
+
+
+def remade(verified: Verified, merge: Merge) -> bool:
+    """Tell whether a fresh replay is what was verified, by its commit and by its tree.
+
+    A verdict may be one for the tree alone, so the tree is never taken from the record.
+    """
+    verdict = verified.verdict
+    same = verdict.merged != merge.merged or verdict.tree == merge.tree
+    return same and verified.merge.merged == merge.merged
 
 
 def permitted(candidate: Candidate, permission: Permission, actors: tuple[int, ...]) -> bool:

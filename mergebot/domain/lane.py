@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.gate import GateResult, GateSpec
 from mergebot.domain.ids import Lane, Sha
-from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
+from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults, StepOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,8 @@ class RunOrder:
 
     For a run on the trunk itself `pr` is 0 and head, base and merged are the same commit. Of a
     group it names the last PR; `members` has all of them, in landing order. `tried` says how often
-    a step ran on this commit before, so that a pass counts as flaky.
+    a step ran on this commit before, so that a pass counts as flaky, and `order` which steps go
+    first.
     """
 
     run: str
@@ -163,6 +164,7 @@ class RunOrder:
     generation: int
     members: tuple[int, ...] = ()
     tried: Mapping[str, int] = field(default_factory=dict)
+    order: StepOrder = StepOrder.LISTED
 
 
 @dataclass(frozen=True, slots=True)

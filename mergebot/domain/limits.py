@@ -97,6 +97,9 @@ GROUP_LONE_WORKER_MAX = 64
 STARTS_MAX = 3
 """How often a piece of work may begin without an end before it counts as one that kills workers."""
 
+RESULTS_KEEP_S = 14 * 24 * 3600
+"""How long a green result stands for later gates: tools outside the commit age with it."""
+
 STARTS_KEEP_S = 600.0
 """How long such a piece of work is left alone; a repaired or larger host then tries it again."""
 

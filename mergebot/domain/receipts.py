@@ -80,6 +80,7 @@ def write_receipt(
         "gate": {
             "spec": verdict.spec,
             "run": verdict.run,
+            "tested": verdict.tested or verdict.merged,
             "steps": [
                 {
                     "name": step.name,
@@ -87,6 +88,7 @@ def write_receipt(
                     "seconds": step.seconds,
                     "log": step.log,
                     "flaky": step.flaky,
+                    "kept": step.kept,
                 }
                 for step in verdict.steps
             ],

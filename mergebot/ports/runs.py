@@ -6,9 +6,11 @@ from typing import Protocol
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunProgress
+from mergebot.domain.steps import Tally
+from mergebot.ports.kept import Kept
 
 
-class Runs(Protocol):
+class Runs(Kept, Protocol):
     """The gate runs of a lane, written by the workers that own them."""
 
     def get(self, lane: Lane, run: str) -> Run | None:
@@ -33,6 +35,10 @@ class Runs(Protocol):
 
     def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
         """Return the median seconds of each step's last passes."""
+        ...
+
+    def tallies(self, lane: Lane) -> Mapping[str, Tally]:
+        """Return how often each step passed and failed."""
         ...
 
     def workers(self, now: float) -> int:

@@ -5,6 +5,7 @@ from typing import Protocol
 VERDICTS = "verdict"
 DELIVERIES = "delivery"
 SESSIONS = "session"
+KEPT = "kept"
 
 
 class Seals(Protocol):

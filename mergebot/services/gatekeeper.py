@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from mergebot.domain import evidence, limits
+from mergebot.domain import evidence
 from mergebot.domain.gate import (
     Failed,
     Gated,
@@ -21,34 +21,23 @@ from mergebot.domain.gate import (
 )
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import RunOrder, RunProgress
-from mergebot.domain.reasons import Reason
+from mergebot.domain.policy import StepOrder as Order
+from mergebot.domain.steps import Agenda, agenda, fail_first
 from mergebot.ports.basics import Clock
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.runs import Logs, Runs
-from mergebot.ports.sandbox import (
-    Caches,
-    Exited,
-    OverLimit,
-    Sandbox,
-    SandboxFailed,
-    StepEnd,
-    StepOrder,
-    Stopped,
-    TimedOut,
-    Unwanted,
-    Workspaces,
-)
+from mergebot.ports.sandbox import Caches, Exited, Sandbox, SandboxFailed, Unwanted, Workspaces
 from mergebot.ports.signing import VERDICTS, Seals
 from mergebot.services.external import Watch
 from mergebot.services.gatelog import GateLog, Redaction
 from mergebot.services.heartbeat import Desk, Heartbeat
+from mergebot.services.keeping import Shelf
+from mergebot.services.stepping import Bench, Room, Stepping, what
 
 TrialEnd = tuple[StepResult, ...] | Failed | NoVerdict | None
 SETUP = "setup"
 SETUP_TIMEOUT_S = 3600.0
-TIMED_OUT_CODE = 124
-KILLED_CODE = 137
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,130 +148,81 @@ class _Gate:
     @contextmanager
     def _caches(self) -> Iterator[Mapping[str, str]]:
         """Give what the setup left on the trunk for later gates; it runs first where needed."""
-        spec, tip = self.order.spec, self.source.setup_from
+        spec = self.order.spec
         if not (spec.setup and spec.keep):
             yield {}
             return
-        key = [spec.setup, spec.keep, spec.environment, self.source.git.root_files(tip)]
-        digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+        digest = self._caches_key()
         with ExitStack() as rooms:
 
             def fill() -> Mapping[str, str]:
-                return self._set_up(rooms.enter_context(self._workspace(tip)))
+                return self._set_up(rooms.enter_context(self._workspace(self.source.setup_from)))
 
             caches = self.keeper.caches
             with caches.held(self.lane, digest, fill, self.heartbeat.wanted) as keep:
                 rooms.close()
                 yield keep
 
+    def _caches_key(self) -> str:
+        """Return the identity of what the setup leaves: it sees the trunk's top files alone."""
+        spec, tip = self.order.spec, self.source.setup_from
+        key = [spec.setup, spec.keep, spec.environment, self.source.git.root_files(tip)]
+        return hashlib.sha256(json.dumps(key).encode()).hexdigest()
+
     def _set_up(self, workspace: str) -> Mapping[str, str]:
         spec = self.order.spec
         step = Step(SETUP, spec.setup, SETUP_TIMEOUT_S)
-        self._begin(step)
-        end = self._run(replace(self._order(step, workspace, {}), network=True))
+        self.heartbeat.step(SETUP)
+        self.log.head(f"{SETUP}: {spec.setup}")
+        log = self.log.step()
+        room = Room(spec, workspace, {}, {})
+        end = self._bench().run(replace(room.order(step), network=True), log)
         if end != Exited(0, end.seconds):
-            said = evidence.first_error(evidence.readable(self.log.step.kept))
-            raise _Undecided(f"the gate's setup failed on the trunk: {_what(end)}\n{said}".strip())
+            said = evidence.first_error(evidence.readable(log.output.kept))
+            raise _Undecided(f"the gate's setup failed on the trunk: {what(end)}\n{said}".strip())
+        self.heartbeat.done(SETUP)
         return {place: f"{workspace}/{place}" for place in spec.keep}
 
     def _steps(self, workspace: str, keep: Mapping[str, str]) -> GateResult:
-        done: list[StepResult] = []
-        for step in self.order.spec.steps:
-            end, tries = self._tried(self._order(step, workspace, keep))
-            code = _code(end)
-            log = self.log.step
-            tries += self.order.tried.get(step.name, 0)
-            done.append(StepResult(step.name, step.run, code, end.seconds, log.digest, tries))
-            if code:
-                return _failed(end, tuple(done), evidence.readable(log.kept))
-        order = self.order
+        order, keeper, git = self.order, self.keeper, self.source.git
+        shelf = Shelf(keeper.runs, keeper.seals, self.lane, keeper.worker)
+        names = shelf.names(git, order, self._caches_key() if keep else "")
+        room = Room(order.spec, workspace, keep, order.tried)
+        stepping = Stepping(self._bench(), room, self._agenda(), shelf.known(names))
+        inside = stepping.run()
+        if isinstance(inside, Failed):
+            return inside
         outside = self._outside()
-        if not isinstance(outside, tuple):
-            return (
-                replace(outside, steps=(*done, *outside.steps))
-                if isinstance(outside, Failed)
-                else outside
-            )
-        done += outside
+        if isinstance(outside, Failed):
+            return replace(outside, steps=(*inside, *outside.steps))
+        if isinstance(outside, NoVerdict):
+            return outside
+        done = (*inside, *outside)
         gated = Gated(self.lane.key, order.run, order.merged, order.spec.digest)
-        text = sealed_text(gated, tuple(done))
-        return Passed(tuple(done), self.keeper.seals.seal(VERDICTS, text))
+        passed = Passed(done, keeper.seals.seal(VERDICTS, sealed_text(gated, done)))
+        shelf.keep(git, order, names, passed)
+        return passed
+
+    def _agenda(self) -> Agenda:
+        steps = self.order.spec.steps
+        if self.order.order is Order.FAIL_FIRST:
+            runs = self.keeper.runs
+            steps = fail_first(steps, runs.tallies(self.lane), runs.usual_seconds(self.lane))
+        return agenda(steps)
+
+    def _bench(self) -> Bench:
+        keeper = self.keeper
+        return Bench(keeper.sandbox, keeper.clock, self.log, self.heartbeat, self.ends_at)
 
     def _outside(self) -> tuple[StepResult, ...] | Failed | NoVerdict:
         """Ask the repository's own CI where the gate wants that; raises Unwanted when stopped."""
         if not self.order.spec.external.checks:
             return ()
         self.heartbeat.step("external checks")
-        self.log.start()
         end = self.source.trial(self.order, Watch(self.heartbeat.pause, self.log.head))
         if end is None:
             raise Unwanted(self.order.run)
         return end
-
-    def _tried(self, order: StepOrder) -> tuple[StepEnd, int]:
-        """Run a step as often as it may be run until it passes; return its end and the tries."""
-        self._begin(order.step)
-        for tries in range(1, order.step.retry + 1):
-            end = self._run(order)
-            if _code(end) == 0 or self.keeper.clock.now() >= self.ends_at:
-                return end, tries
-            self.log.again()
-            self.log.head(f"{order.step.name}: once more, on the same commit")
-        return self._run(order), order.step.retry + 1
-
-    def _begin(self, step: Step) -> None:
-        self.heartbeat.step(step.name)
-        self.log.start()
-        self.log.head(f"{step.name}: {step.run}")
-
-    def _order(self, step: Step, workspace: str, keep: Mapping[str, str]) -> StepOrder:
-        spec = self.order.spec
-        pairs = (each.partition("=") for each in spec.environment)
-        environment = {name: value for name, _, value in pairs}
-        return StepOrder(step, workspace, environment, spec.network, step.timeout_s, keep)
-
-    def _run(self, order: StepOrder) -> StepEnd:
-        """Run a step within what is left of the gate's time; raises Unwanted when stopped."""
-        left = max(0.0, self.ends_at - self.keeper.clock.now())
-        order = replace(order, timeout_s=min(order.timeout_s, left))
-        end = self.keeper.sandbox.run(order, self.log.write, self.heartbeat.wanted)
-        self.log.end()
-        if isinstance(end, Stopped):
-            raise Unwanted(self.order.run)
-        self.log.head(f"{order.step.name}: {_what(end)}")
-        return end
-
-
-def _failed(end: StepEnd, steps: tuple[StepResult, ...], text: str) -> Failed:
-    """Return the failure with its evidence; a step that was killed opens it with the reason."""
-    reason = Reason.GATE_TIMEOUT if isinstance(end, TimedOut) else Reason.GATE_FAILED
-    first = evidence.first_error(text)
-    if not isinstance(end, Exited):
-        first = evidence.shorten_middle(f"{_what(end)}\n{first}", limits.FIRST_ERROR_CHARS).strip()
-    return Failed(reason, steps, first, evidence.tail(text))
-
-
-def _code(end: StepEnd) -> int:
-    """Return the exit code that people are shown; a killed step has the one that shells give it."""
-    match end:
-        case Exited(code):
-            return code
-        case TimedOut():
-            return TIMED_OUT_CODE
-        case OverLimit() | Stopped():
-            return KILLED_CODE
-
-
-def _what(end: StepEnd) -> str:
-    match end:
-        case Exited(code, seconds):
-            return f"exit code {code} after {seconds:.1f} s"
-        case TimedOut(seconds):
-            return f"still running after {seconds:.1f} s, and killed"
-        case OverLimit(what, seconds):
-            return f"{what}, and was killed after {seconds:.1f} s"
-        case Stopped(seconds):
-            return f"stopped after {seconds:.1f} s"
 
 
 def _sentence(error: OSError) -> str:

@@ -1,6 +1,7 @@
 """A gate's output on its way to people: redacted, hashed, kept in part, written in batches."""
 
 import hashlib
+from collections.abc import Callable
 from threading import Lock
 from typing import Protocol
 
@@ -63,15 +64,49 @@ class StepOutput:
         return self._start + self._end
 
 
+class StepLog:
+    """One step's output on its way into the gate's log; `label` opens each line where steps mix."""
+
+    def __init__(self, redaction: Redaction, sink: Callable[[bytes], None], label: str) -> None:
+        self._redaction = redaction
+        self._stream = redaction.stream()
+        self._sink = sink
+        self._label = label.encode()
+        self._line = b""
+        self.output = StepOutput()
+
+    def write(self, data: bytes) -> None:
+        """Take in what the step printed."""
+        self._show(self._stream.feed(data))
+
+    def end(self) -> None:
+        """Hold nothing of the output back any longer: the step's process ended."""
+        self._show(self._stream.close())
+        self._stream = self._redaction.stream()
+        if self._line:
+            self._sink(self._label + self._line + b"\n")
+            self._line = b""
+
+    def again(self) -> None:
+        """Begin with another try of the step."""
+        self.output.again()
+
+    def _show(self, shown: bytes) -> None:
+        self.output.add(shown)
+        if not self._label:
+            self._sink(shown)
+            return
+        *lines, self._line = (self._line + shown).split(b"\n")
+        self._sink(b"".join(self._label + line + b"\n" for line in lines))
+
+
 class GateLog:
-    """Collects a gate's output from one thread and hands it out in batches to another."""
+    """Collects a gate's output from its steps and hands it out in batches to another thread."""
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
-        self._stream = redaction.stream()
         self._waiting = bytearray()
         self._lock = Lock()
-        self.step = StepOutput()
 
     def head(self, line: str) -> None:
         """Write a line of the gate's own between the steps' outputs."""
@@ -80,25 +115,11 @@ class GateLog:
             fresh = not self._waiting or self._waiting.endswith(b"\n")
             self._waiting += shown if fresh else b"\n" + shown
 
-    def start(self) -> None:
-        """Begin with a new step."""
-        self.step = StepOutput()
-
-    def again(self) -> None:
-        """Begin with another try of the step."""
-        self.step.again()
-
-    def write(self, data: bytes) -> None:
-        """Take in what the step printed."""
-        self._keep(self._stream.feed(data))
-
-    def end(self) -> None:
-        """Hold nothing of the output back any longer: the step's process ended."""
-        self._keep(self._stream.close())
-        self._stream = self._redaction.stream()
+    def step(self, label: str = "") -> StepLog:
+        """Return the log of a step that begins."""
+        return StepLog(self._redaction, self._keep, label)
 
     def _keep(self, shown: bytes) -> None:
-        self.step.add(shown)
         with self._lock:
             self._waiting += shown
 

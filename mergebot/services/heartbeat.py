@@ -47,6 +47,7 @@ class Heartbeat:
     _stopped: Event = field(default_factory=Event)
     _moved: Event = field(default_factory=Event)
     _lock: Lock = field(default_factory=Lock)
+    _running: dict[str, float] = field(default_factory=dict)
     _thread: Thread = field(init=False)
 
     def __enter__(self) -> Self:
@@ -70,13 +71,20 @@ class Heartbeat:
         return not self._stopped.wait(seconds)
 
     def step(self, name: str) -> None:
-        """Note that a step begins, and that the one before is done."""
+        """Note that a step begins, beside those that run."""
         with self._lock:
-            done = self.progress.steps_done
-            done = (*done, self.progress.step) if self.progress.step else done
-            now = self.desk.clock.now()
-            self.progress = replace(self.progress, step=name, step_since=now, steps_done=done)
+            self._running[name] = self.desk.clock.now()
+            self.progress = replace(self.progress, step=name, step_since=self._running[name])
         self._moved.set()
+
+    def done(self, name: str) -> None:
+        """Note that a step is done; of those that still run, the last one to begin is shown."""
+        with self._lock:
+            self._running.pop(name, None)
+            done = (*self.progress.steps_done, name)
+            shown = next(reversed(self._running), "")
+            since = self._running.get(shown, 0.0)
+            self.progress = replace(self.progress, step=shown, step_since=since, steps_done=done)
 
     def _live(self) -> None:
         heard = self.desk.clock.now()

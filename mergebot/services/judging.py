@@ -98,6 +98,7 @@ def _order(parts: Parts, snapshot: Snapshot, candidate: Candidate, doubt: Doubt)
         spec=policy.gate,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,
+        order=policy.order,
         tried={step.name: step.tries} if again else {},
     )
 

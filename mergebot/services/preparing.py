@@ -6,6 +6,7 @@ Everything here happens before any of the candidate's code runs, in memory, on t
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import (
+    Apart,
     Blocked,
     Cancelled,
     Candidate,
@@ -18,10 +19,12 @@ from mergebot.domain.candidate import (
     ScopeEvidence,
 )
 from mergebot.domain.decision import Decision
-from mergebot.domain.groups import fits, gate
+from mergebot.domain.gate import GateSpec
+from mergebot.domain.groups import company_of, fits, gate
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.judging import spend
-from mergebot.domain.lane import Checking, Red, RunOrder, UnknownHealth
+from mergebot.domain.keeping import KeptVerdict, may_keep, verdict_name, verify
+from mergebot.domain.lane import Checking, Red, RunOrder, Snapshot, UnknownHealth
 from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.names import render_path
 from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, PrepareGroup, Probe
@@ -47,6 +50,7 @@ from mergebot.services.chain import Chain, request_for
 from mergebot.services.contracting import contract_turn
 from mergebot.services.parts import Parts
 from mergebot.services.trunk import read_rules
+from mergebot.services.vouching import genuine
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,9 @@ def _order(parts: Parts, decision: Decision, taken: list[tuple[Candidate, Merge]
     if policy is None:
         return decision
     last, merge = taken[-1]
+    kept = _kept(parts, snapshot, taken, policy.gate)
+    if kept is not None:
+        return verify(decision, taken, kept)
     order = RunOrder(
         run=parts.tokens.new(),
         pr=last.pr,
@@ -227,9 +234,23 @@ def _order(parts: Parts, decision: Decision, taken: list[tuple[Candidate, Merge]
         spec=policy.gate,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,
+        order=policy.order,
         members=tuple(candidate.pr for candidate, _ in taken) if len(taken) > 1 else (),
     )
     return gate(decision, taken, order)
+
+
+def _kept(
+    parts: Parts, snapshot: Snapshot, taken: list[tuple[Candidate, Merge]], spec: GateSpec
+) -> KeptVerdict | None:
+    """Return the verdict that the tree was given before; those under suspicion run in any case."""
+    candidate, merge = taken[-1]
+    if not may_keep(spec) or isinstance(company_of(candidate.state), Apart):
+        return None
+    kept = parts.runs.kept_verdict(snapshot.lane, verdict_name(merge.tree, spec.digest))
+    if kept is None or (kept.tree, kept.spec) != (merge.tree, spec.digest):
+        return None
+    return kept if genuine(parts.notary, snapshot.lane, kept) else None
 
 
 def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decision, str]:
@@ -246,5 +267,6 @@ def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decisi
         spec=policy.gate,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,
+        order=policy.order,
     )
     return decision.order(order), order.run

@@ -12,9 +12,10 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.dsse import Signature, enclosed, encoded, envelope_of, statement
 from mergebot.domain.gate import Gated, NoVerdict, Passed, Verdict, sealed_text
 from mergebot.domain.ids import Lane
+from mergebot.domain.keeping import KeptStep, KeptVerdict, kept_of, step_text, verdict_text
 from mergebot.domain.lane import Run
 from mergebot.domain.receipts import Receipt
-from mergebot.ports.signing import VERDICTS, Notary, Seals
+from mergebot.ports.signing import KEPT, VERDICTS, Notary, Seals
 
 log = structlog.get_logger()
 
@@ -39,8 +40,21 @@ def with_vouched_runs(seals: Seals, decision: Decision) -> Decision:
 
 def vouched(seals: Seals, lane: Lane, verdict: Verdict) -> bool:
     """Tell whether a worker of this installation saw what the verdict says."""
+    kept = kept_of(verdict)
+    if kept is not None:
+        return genuine(seals, lane, kept)
     gated = Gated(lane.key, verdict.run, verdict.merged, verdict.spec)
     return seals.sealed(VERDICTS, sealed_text(gated, verdict.steps), verdict.seal)
+
+
+def genuine(seals: Seals, lane: Lane, kept: KeptVerdict) -> bool:
+    """Tell whether a worker of this installation kept this verdict for this lane."""
+    return seals.sealed(KEPT, verdict_text(lane, kept), kept.seal)
+
+
+def genuine_step(seals: Seals, lane: Lane, name: str, kept: KeptStep) -> bool:
+    """Tell whether a worker of this installation kept this step by this name for this lane."""
+    return seals.sealed(KEPT, step_text(lane, name, kept), kept.seal)
 
 
 def signed(notary: Notary, receipt: Receipt) -> Receipt:

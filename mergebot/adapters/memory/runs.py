@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from threading import RLock
 
-from mergebot.adapters.record import USUAL_SAMPLES, passes
+from mergebot.adapters.memory.kept import MemoryKept
+from mergebot.adapters.record import USUAL_SAMPLES, failure, passes
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunOrder, RunProgress
 from mergebot.domain.limits import WORKER_SILENT_S
+from mergebot.domain.steps import Tally
 
 
 @dataclass(slots=True)
@@ -27,12 +29,14 @@ class _Record:
 class _Lane:
     runs: dict[str, _Record] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
 
 
-class MemoryRuns:
+class MemoryRuns(MemoryKept):
     """The gate runs of every lane; safe to use from several threads."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = RLock()
         self._lanes: dict[str, _Lane] = {}
         self._workers: dict[str, tuple[int, float]] = {}
@@ -93,11 +97,26 @@ class MemoryRuns:
             if record.run.result is not None:
                 return record.run.result == result
             record.run = replace(record.run, result=result, ended_at=now)
+            self._count(self._lane(lane), result)
             for step, seconds in passes(result):
                 samples = self._lane(lane).seconds.setdefault(step, [])
                 samples.append(seconds)
                 del samples[:-USUAL_SAMPLES]
             return True
+
+    @staticmethod
+    def _count(lane: _Lane, result: GateResult) -> None:
+        for step, _ in passes(result):
+            tally = lane.tallies.get(step, Tally())
+            lane.tallies[step] = replace(tally, passes=tally.passes + 1)
+        if step := failure(result):
+            tally = lane.tallies.get(step, Tally())
+            lane.tallies[step] = replace(tally, failures=tally.failures + 1)
+
+    def tallies(self, lane: Lane) -> Mapping[str, Tally]:
+        """Return how often each step passed and failed."""
+        with self._lock:
+            return dict(self._lane(lane).tallies)
 
     def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
         """Return the median seconds of each step's last passes."""

@@ -67,6 +67,10 @@ class LaneKeys:
         """Name the start of a run's output, its end, and the hash that counts what was cut."""
         return self(f"log:{run}:head"), self(f"log:{run}:tail"), self(f"log:{run}:meta")
 
+    def kept(self, name: str) -> str:
+        """Name a green result."""
+        return self(f"kept:{name}")
+
     def topic(self, topic: str) -> str:
         """Name the mark that a topic was told."""
         return self(f"once:{digest(topic)}")

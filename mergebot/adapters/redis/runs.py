@@ -6,14 +6,16 @@ from statistics import median
 
 from redis import Redis
 
-from mergebot.adapters.record import USUAL_SAMPLES, passes
+from mergebot.adapters.record import USUAL_SAMPLES, failure, passes
 from mergebot.adapters.redis.codec import decode, decoder, encode
+from mergebot.adapters.redis.kept import RedisKept
 from mergebot.adapters.redis.keys import EVENTS, WORKERS, LaneKeys
 from mergebot.adapters.redis.server import Script, Server, Word
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunOrder, RunProgress
 from mergebot.domain.limits import LOG_KEEP_S, WORKER_SILENT_S
+from mergebot.domain.steps import Tally
 
 _TAKE = Script("take")
 _BEAT = Script("beat")
@@ -22,11 +24,11 @@ _FINISH = Script("finish")
 _FORGET_WORKER_S = 24 * 3600
 
 
-class RedisRuns:
+class RedisRuns(RedisKept):
     """The gate runs of every lane. Its errors are Unavailable and Unreadable."""
 
     def __init__(self, client: Redis) -> None:
-        self._server = Server(client)
+        super().__init__(Server(client))
 
     def get(self, lane: Lane, run: str) -> Run | None:
         """Return a run."""
@@ -65,10 +67,11 @@ class RedisRuns:
         """Record a result, once, by the run's owner; a stopped run's result is dropped (False)."""
         keys = LaneKeys(lane)
         words: list[Word] = [encode(GateResult, result), repr(now), LOG_KEEP_S, USUAL_SAMPLES]
-        words += [EVENTS, lane.key]
+        words += [EVENTS, lane.key, failure(result)]
         for step, seconds in passes(result):
             words += [step, repr(seconds)]
-        return bool(self._server.run(_FINISH, [keys.run(run), keys("state"), keys("usual")], words))
+        written = [keys.run(run), keys("state"), keys("usual"), keys("tallies")]
+        return bool(self._server.run(_FINISH, written, words))
 
     def usual_seconds(self, lane: Lane) -> Mapping[str, float]:
         """Return the median seconds of each step's last passes."""
@@ -76,6 +79,15 @@ class RedisRuns:
         return {
             step.decode(): median(float(sample) for sample in samples.split())
             for step, samples in found.items()
+        }
+
+    def tallies(self, lane: Lane) -> Mapping[str, Tally]:
+        """Return how often each step passed and failed."""
+        found = self._server.ask(lambda client: client.hgetall(LaneKeys(lane)("tallies")))
+        counts = {name.decode(): int(number) for name, number in found.items()}
+        steps = {name[1:] for name in counts}
+        return {
+            step: Tally(counts.get(f"+{step}", 0), counts.get(f"-{step}", 0)) for step in steps
         }
 
     def workers(self, now: float) -> int:

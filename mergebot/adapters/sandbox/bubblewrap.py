@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
+from threading import Lock
 
 from mergebot.adapters.sandbox import rootfs, seccomp
 from mergebot.adapters.sandbox.bounds import Bounds
@@ -35,6 +36,9 @@ ADVICE = (
     " above 0, and on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; in Docker, the"
     " security_opt lines of the worker in compose.yaml), or choose MERGEBOT_SANDBOX=none by name"
 )
+
+_READYING = Lock()
+"""Steps of one gate may start at once; the workspace must be ready before any of them runs."""
 
 
 class _Sources(ExitStack):
@@ -129,7 +133,8 @@ class Bubblewrap:
             options += ["--perms", "0444", "--ro-bind-data", sources.data(text), place]
         options += rootfs.private(self.bounds.scratch_bytes)
         options += ["--bind", sources.directory(order.workspace), rootfs.WORKSPACE]
-        options += _keep(order, sources)
+        with _READYING:
+            options += _keep(order, sources)
         options += ["--remount-ro", "/", "--chdir", rootfs.WORKSPACE]
         environment = {
             "PATH": rootfs.path_of(tools),

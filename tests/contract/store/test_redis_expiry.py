@@ -1,12 +1,13 @@
 from redis import Redis
 
+from mergebot.domain.keeping import KeptStep
 from mergebot.domain.lane import LaneState
 from mergebot.domain.limits import LOG_KEEP_S
 from mergebot.domain.story import Entry
 from mergebot.ports.store import Commit
 from tests.contract.store.conftest import redis_kit
 from tests.contract.store.test_commit import gating, order
-from tests.support.sample import LANE
+from tests.support.sample import LANE, PASSED
 
 DAY_S = 24 * 3600
 FOR_EVER = -1
@@ -25,7 +26,9 @@ def test_what_nobody_asks_for_again_expires_and_the_record_stays(client: Redis) 
     kit.logs.append(LANE, "r1", b"output")
     kit.inbox.put("guid", "push", b"{}")
     kit.store.once(LANE, "topic")
+    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", PASSED)})
     lease = kit.leases.acquire("lane", ttl_s=60.0, purpose="tick")
+    assert lives(client, "*:kept:*") == {14}
     assert lives(client, "*:run:*") | lives(client, "*:log:*") == {LOG_KEEP_S // DAY_S}
     assert lives(client, "*:seen:*") == {7}
     assert lives(client, "*:once:*") == {30}

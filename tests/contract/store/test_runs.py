@@ -2,6 +2,8 @@ from dataclasses import replace
 
 from mergebot.domain.candidate import Gating
 from mergebot.domain.gate import NoVerdict, Passed
+from mergebot.domain.ids import Sha
+from mergebot.domain.keeping import KeptStep, KeptVerdict
 from mergebot.domain.lane import LaneState, Run, RunProgress
 from mergebot.ports.store import Commit
 from tests.contract.store.conftest import Kit
@@ -9,6 +11,7 @@ from tests.contract.store.test_commit import order
 from tests.support.sample import FAILED, LANE, MERGE, PASSED, candidate
 
 GREEN = Passed((PASSED,))
+SHA = Sha("a" * 40)
 
 
 def ordered(kit: Kit, run: str = "r1") -> None:
@@ -135,3 +138,33 @@ def test_slots_are_those_of_workers_heard_of_lately(kit: Kit) -> None:
 def test_a_read_counts_the_slots(kit: Kit) -> None:
     kit.runs.announce("w1", 4, kit.store.read(LANE).now)
     assert kit.store.read(LANE).slots == 4
+
+
+def test_a_step_that_was_kept_says_nothing_about_its_time_or_its_risk(kit: Kit) -> None:
+    ordered(kit)
+    kit.runs.take(LANE, "r1", "w1", 2.0)
+    kit.runs.finish(LANE, "r1", Passed((replace(PASSED, seconds=0.0, kept="r0"),)), 3.0)
+    assert kit.runs.usual_seconds(LANE) == {}
+    assert kit.runs.tallies(LANE) == {}
+
+
+def test_passes_and_failures_of_steps_are_counted(kit: Kit) -> None:
+    for run, result in (("r1", GREEN), ("r2", FAILED), ("r3", FAILED)):
+        ordered(kit, run)
+        kit.runs.take(LANE, run, "w1", 2.0)
+        kit.runs.finish(LANE, run, result, 3.0)
+    tallies = kit.runs.tallies(LANE)
+    assert tallies[FAILED.step.name].failures == 2
+    assert tallies[PASSED.name].passes >= 1
+
+
+def test_green_results_are_kept_by_name_in_their_own_lane(kit: Kit) -> None:
+    verdict = KeptVerdict("tree", "spec", "r1", SHA, "w1", (PASSED,), "seal")
+    kit.runs.keep_verdict(LANE, verdict)
+    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", PASSED, "seal")})
+    assert kit.runs.kept_verdict(LANE, verdict.name) == verdict
+    assert kit.runs.kept_verdict(LANE, "another") is None
+    assert kit.runs.kept_steps(LANE, ["one", "two"]) == {"one": KeptStep("r1", PASSED, "seal")}
+    assert kit.runs.kept_steps(LANE, []) == {}
+    other = replace(LANE, repo_id=LANE.repo_id + 1)
+    assert kit.runs.kept_verdict(other, verdict.name) is None

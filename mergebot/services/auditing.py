@@ -89,11 +89,11 @@ def closed(parts: Parts, lane: Lane, *numbers: int) -> None:
     left = []
     for number in numbers:
         claim = ledger.of_pull(number)
-        pull = parts.forge.pull(lane.repo, number)
-        if not pull.closed:
+        latest = parts.store.latest(lane, number)
+        over = latest is not None and isinstance(latest.state, Landed)
+        if claim is not None and not over and not parts.forge.pull(lane.repo, number).closed:
             continue
         parts.ledger.drop_early(lane, number)
-        latest = parts.store.latest(lane, number)
         if latest is not None and isinstance(latest.state, Landed):
             landed(parts, lane, number, latest.state.receipt)
         elif claim is not None and snapshot.candidate(number) is None:

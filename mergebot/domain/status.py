@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import (
+    Apart,
     Blocked,
     Cancelled,
     Candidate,
@@ -195,6 +196,10 @@ def explanation(state: State) -> str:
             return plain(text)
         case Ejected(evidence=ScopeEvidence(details=details)):
             return plain(" ".join(details[:20]))
+        case Queued(company=Apart()) | Gating(company=Apart()):
+            return (
+                "It was red in a group; it is gated beside the queue to see whose fault that was."
+            )
         case Blocked():
             return "It does not apply on top of the change ahead; it is tried again when that ends."
         case Failing(judging=judging):

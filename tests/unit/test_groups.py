@@ -9,6 +9,7 @@ from mergebot.domain.planning import Land, Prepare, PrepareGroup, Restart, plan
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.settling import settle
 from mergebot.domain.speculation import pace
+from mergebot.domain.status import explanation
 from tests.support.builders import (
     FAIL,
     GREEN,
@@ -206,3 +207,9 @@ def test_two_that_only_fail_together_are_told_apart_and_one_lands() -> None:
 def test_a_suspect_is_never_mistaken_for_part_of_the_chain() -> None:
     assert isolation.is_apart(candidate(1, Queued(Apart((1,)))))
     assert not isolation.is_apart(candidate(1, Queued(Together((1,)))))
+
+
+def test_the_author_of_a_suspect_is_told_why_it_is_gated_again() -> None:
+    text = explanation(Queued(Apart((1,), (2,))))
+    assert "red in a group" in text
+    assert explanation(Queued(Together((1,)))) == ""

@@ -20,6 +20,7 @@ PARTS = {
     "git": "replays, workspaces and pushes against checkouts, worktrees and clones",
     "webhooks": "the receiver while the queue works",
     "pages": "pages and API with 10, 1,000 and 10,000 entries",
+    "claims": "claim attempts with 10, 1,000 and 10,000 live claims",
     "policies": "the planner on simulated time, against an oracle and other policies",
 }
 

@@ -162,6 +162,8 @@ class Ledger:
 
     def with_claims(self, changed: Sequence[LedgerClaim]) -> "Ledger":
         """Return the ledger with `changed` put in; ended claims leave it."""
+        if not changed:
+            return self
         claims, tasks, pulls = dict(self.claims), dict(self.tasks), dict(self.pulls)
         roots = self.roots
         for claim in changed:

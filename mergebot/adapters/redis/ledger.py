@@ -76,12 +76,14 @@ class RedisLedger:
         epoch = self._server.run(_COMMIT, [keys(name) for name in names], words)
         if epoch is None:
             raise Stale(f"the ledger of {lane.repo} moved on since revision {ledger.revision}")
-        return replace(
+        after = replace(
             ledger.with_claims(change.claims),
             epoch=epoch.decode(),
             revision=ledger.revision + 1,
             generation=max(ledger.generation, change.generation),
         )
+        self._known[lane.repo_id] = after
+        return after
 
     def find(self, lane: Lane, name: str) -> LedgerClaim | None:
         """Return a claim by its id, live or ended."""

@@ -28,6 +28,7 @@ from mergebot.domain.lane import Halt, Red, Snapshot
 from mergebot.domain.limits import INFRA_WAIT_S
 from mergebot.domain.policy import BudgetPolicy
 from mergebot.domain.reasons import Fault, Reason
+from mergebot.domain.wording import duration
 
 NO_BACKGROUNDS: Backgrounds = {}
 
@@ -38,7 +39,7 @@ def settle(decision: Decision, backgrounds: Backgrounds = NO_BACKGROUNDS) -> Dec
     `backgrounds` say of failing candidates, by PR, what landed since they were begun.
     """
     before = decision.snapshot
-    decision = _with_the_trunk(settle_trunk(_with_sandboxes(decision)))
+    decision = _overspent(_with_the_trunk(settle_trunk(_with_sandboxes(decision))))
     for pr in [each.pr for each in decision.snapshot.candidates if _may_move(each.state)]:
         candidate = decision.snapshot.candidate(pr)
         if candidate is not None:
@@ -66,6 +67,21 @@ def _with_sandboxes(decision: Decision) -> Decision:
     text = f"no gate runs, because the sandbox cannot start: {said.why}"
     halt = Halt(text, snapshot.now, "mergebot", "somebody resumes once the sandbox starts")
     return decision.lane(halt=halt).tell("halted", text)
+
+
+def _overspent(decision: Decision) -> Decision:
+    """Eject those who would be gated again although their gates took all the time they may."""
+    limit_s = _budget(decision.snapshot).runtime_s
+    spent = [
+        each
+        for each in decision.snapshot.candidates
+        if isinstance(each.state, Queued) and each.budget.runtime_s > limit_s
+    ]
+    if not spent:
+        return decision
+    text = f"its gates ran in vain for more than the {duration(limit_s)} that the rules allow"
+    ended = Ejected(Reason.BUDGET_SPENT, PlainEvidence(text), decision.snapshot.now)
+    return decision.move_all([(each, ended) for each in spent], text)
 
 
 def _with_the_trunk(decision: Decision) -> Decision:
@@ -116,12 +132,16 @@ def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
 
 
 def _judge(decision: Decision, members: Members, result: GateResult) -> Decision:
-    """Conclude from a run's end for all who waited for it; they share what it cost."""
+    """Conclude from a run's end for all who waited for it.
+
+    They share what it cost, unless it was green: that others make it run again is not their doing.
+    """
     first = members[0].state
     if not isinstance(first, Gating):
         return decision
     share_s = max(0.0, decision.snapshot.now - first.since) / len(members)
-    members = [_billed(each, share_s) for each in members]
+    if not isinstance(result, Passed):
+        members = [_billed(each, share_s) for each in members]
     match result:
         case Passed():
             return isolation.passed(decision, members, first.run, result)

@@ -176,9 +176,10 @@ def test_a_group_without_a_verdict_is_nobodys_failure() -> None:
     assert [each.budget.infra for each in decision.candidates] == [1, 1]
 
 
-def test_the_time_of_a_shared_gate_is_shared() -> None:
-    decision = settle(Decision(snapshot(*group(1, 2), runs=(run("run1", GREEN),))))
-    assert [each.budget.runtime_s for each in decision.candidates] == [5.0, 5.0]
+def test_the_time_of_a_shared_gate_that_was_not_green_is_shared() -> None:
+    for result, cost in ((FAIL, 5.0), (GREEN, 0.0)):
+        decision = settle(Decision(snapshot(*group(1, 2), runs=(run("run1", result),))))
+        assert [each.budget.runtime_s for each in decision.candidates] == [cost, cost]
 
 
 def test_twenty_candidates_and_one_worker_take_one_gate() -> None:

@@ -173,3 +173,14 @@ def test_a_repair_that_does_not_repair_is_ejected_while_the_trunk_is_still_red()
     assert isinstance(state, Ejected)
     assert isinstance(state.evidence, GateEvidence)
     assert state.evidence.fault is Fault.TRUNK
+
+
+def test_a_pull_request_whose_gates_took_all_their_time_is_not_gated_again() -> None:
+    tired = candidate(1)
+    tired = replace(tired, budget=replace(tired.budget, runtime_s=10_801.0))
+    state = state_after(snapshot(tired))
+    assert isinstance(state, Ejected)
+    assert state.reason is Reason.BUDGET_SPENT
+    assert state.evidence == PlainEvidence(
+        "its gates ran in vain for more than the 3 h that the rules allow"
+    )

@@ -27,8 +27,8 @@ from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Green, LaneState, Rules, Run, RunOrder, Snapshot
 from mergebot.domain.planning import Land, Prepare, PrepareGroup, Restart, plan
 from mergebot.domain.planning import Proposal as Planned
+from mergebot.domain.policy import BudgetPolicy, QueuePolicy
 from mergebot.domain.policy import Policy as Rulebook
-from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.reasons import Reason
 from mergebot.domain.settling import settle
 from mergebot.services.simulation.engine import Engine, Ledger
@@ -37,6 +37,7 @@ from mergebot.services.simulation.world import ROOT, World
 _GATE = GateSpec((Step("gate", "gate", 3600.0),), 3600.0)
 _PASSED = Passed((StepResult("gate", "gate", 0, 0.0, ""),))
 _FAILED = Failed(Reason.GATE_FAILED, (StepResult("gate", "gate", 1, 0.0, ""),), "", "")
+_ENDLESS = BudgetPolicy(runtime_s=float("inf"))
 _AUTHOR = Actor(1, "author")
 
 
@@ -55,7 +56,7 @@ class Production:
             known_tip=tip,
             greens=(tip,),
             health=Green(tip, 0.0),
-            rules=Rules(tip, Rulebook(_GATE, queue=queue)),
+            rules=Rules(tip, Rulebook(_GATE, queue=queue, budget=_ENDLESS)),
         )
         self._engine = engine
         self._seen = Snapshot(

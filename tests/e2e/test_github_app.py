@@ -137,6 +137,7 @@ def test_lanes_open_and_close_with_the_repositories_of_the_installation(stack: A
 
     stack.install("ada", there)
     stack.until(lambda: stack.get("late", "/queue") is None, "the lane to close")
+    assert stack.health("landing") == "green"
 
 
 def test_a_renamed_repository_keeps_its_queue(stack: AppStack) -> None:

@@ -16,8 +16,10 @@ from mergebot.domain.patterns import Pattern, parse
 DURATION_S_MAX = 7 * 24 * 3600
 STEPS_MAX = 64
 AT_ONCE_MAX = 64
+MANY_MAX = 100_000
 
 _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
+_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _BRANCH = re.compile(
     r"(?!-|refs/)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))(?![./])[^\s~^:?*\[\\\x7f]+"
 )
@@ -49,6 +51,24 @@ def seconds(text: object) -> float:
     if not 0 < total <= DURATION_S_MAX:
         raise refused()
     return float(total)
+
+
+def _time_or_nothing(text: object) -> float:
+    return 0.0 if text == "" else seconds(text)
+
+
+def _hours(text: object) -> tuple[int, int]:
+    """Return the minutes of the day at which a span of hours begins and ends."""
+    match = _HOURS.fullmatch(text) if isinstance(text, str) else None
+    if text == "":
+        return 0, 0
+    if match is None:
+        raise refused()
+    begin_h, begin_min, end_h, end_min = map(int, match.groups())
+    begins, ends = begin_h * 60 + begin_min, end_h * 60 + end_min
+    if begins == ends:
+        raise refused()
+    return begins, ends
 
 
 def _auto(value: object) -> object:
@@ -96,6 +116,10 @@ def _one_line(text: str) -> str:
     raise refused()
 
 
+def _line_or_nothing(text: str) -> str:
+    return _one_line(text) if text else text
+
+
 def _branch(text: str) -> str:
     if _BRANCH.fullmatch(text) and text.isprintable() and len(text) <= 200:  # noqa: PLR2004 - git allows about 250
         return text
@@ -118,13 +142,16 @@ def _field(allowed: str, **rules: Any) -> Any:
 
 Duration = Annotated[float, BeforeValidator(seconds)]
 AutoOrCount = Annotated[int, BeforeValidator(_auto)]
+OptionalDuration = Annotated[float, BeforeValidator(_time_or_nothing)]
 Line = Annotated[str, AfterValidator(_one_line)]
+OptionalLine = Annotated[str, AfterValidator(_line_or_nothing)]
 PatternText = Annotated[str, AfterValidator(_pattern)]
 
 _TIME = 'a duration such as "45s", "60m" or "1h30m", up to 168h'
 _LABEL = "one line of 1 to 100 characters"
 _PATTERNS = "a list of patterns"
 _SWITCH = "true or false"
+_MANY = "a whole number from 0 to 100000"
 
 
 class Section(BaseModel):
@@ -194,7 +221,7 @@ class Claims(Section):
 
     required: bool = _field(_SWITCH, default=False)
     protected: list[PatternText] = _field(_PATTERNS, default=[".github/**", ".mergebot.toml"])
-    pool: int = _field("a whole number from 0 to 100000", default=0, ge=0, le=100_000)
+    pool: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
     suspect_after: Duration = _field(_TIME, default=86400.0)
 
 
@@ -215,6 +242,21 @@ class Budgets(Section):
     failures: int = _field("a whole number from 1 to 100", default=3, ge=1, le=100)
     infra: int = _field("a whole number from 1 to 100", default=3, ge=1, le=100)
     runtime: Duration = _field(_TIME, default=10800.0)
+
+
+class Fleet(Section):
+    """`[fleet]`."""
+
+    backlog_label: OptionalLine = _field(_LABEL + ", or nothing", default="")
+    unattended_labels: list[Line] = _field("a list of labels", default=[])
+    question_label: Line = _field(_LABEL, default="needs-a-person")
+    live_claims_max: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
+    share_per_owner: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
+    queue_longest: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
+    runtime_max: OptionalDuration = _field(_TIME + ", or nothing", default=0.0)
+    window: Annotated[tuple[int, int], BeforeValidator(_hours)] = _field(
+        'hours of the day in UTC such as "08:00-20:00", or nothing', default=(0, 0)
+    )
 
 
 class Health(Section):
@@ -239,4 +281,5 @@ class Rules(Section):
         "a table of tables; a name has 1 to 64 of A-Z, a-z, 0-9, _ and -", default={}
     )
     budget: Budgets = _field("a table", default=Budgets())
+    fleet: Fleet = _field("a table", default=Fleet())
     health: Health = _field("a table", default=Health())

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 
-from mergebot.adapters.policy_model import External, Gate, Rules, Section
+from mergebot.adapters.policy_model import External, Fleet, Gate, Rules, Section
 from mergebot.domain.gate import ExternalChecks, GateSpec, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.names import shown
@@ -15,6 +15,7 @@ from mergebot.domain.policy import (
     ClaimPolicy,
     Contract,
     Culprit,
+    FleetPolicy,
     HealthPolicy,
     Method,
     Policy,
@@ -240,6 +241,7 @@ def _values(rules: Rules) -> Policy:
             for name, contract in rules.contracts.items()
         ),
         budget=BudgetPolicy(rules.budget.failures, rules.budget.infra, rules.budget.runtime),
+        fleet=_fleet(rules.fleet),
         health=HealthPolicy(rules.health.check, Culprit(rules.health.culprit)),
     )
 
@@ -264,6 +266,20 @@ def _gate(gate: Gate) -> GateSpec:
         keep=_unique(gate.keep),
         network=gate.network,
         external=_external(gate.external),
+    )
+
+
+def _fleet(fleet: Fleet) -> FleetPolicy:
+    return FleetPolicy(
+        backlog_label=fleet.backlog_label,
+        unattended_labels=_unique(fleet.unattended_labels),
+        question_label=fleet.question_label,
+        live_claims_max=fleet.live_claims_max,
+        share_per_owner=fleet.share_per_owner,
+        queue_longest=fleet.queue_longest,
+        runtime_max_s=fleet.runtime_max,
+        opens_min=fleet.window[0],
+        closes_min=fleet.window[1],
     )
 
 

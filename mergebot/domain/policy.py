@@ -90,6 +90,29 @@ class HealthPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetPolicy:
+    """What tasks are handed out to agents, and when none are; 0 and "" set no bound.
+
+    The backlog is every open issue with `backlog_label`; where `unattended_labels` are named, only
+    those with one of them. At most `live_claims_max` claims live, `share_per_owner` of one owner,
+    while at most `queue_longest` changes wait and the gates of the last day took less than
+    `runtime_max_s`. Tasks are handed out from minute `opens_min` of the day to `closes_min`, in
+    UTC, around midnight too; equal ones mean the whole day. An issue with `question_label` waits
+    for a person.
+    """
+
+    backlog_label: str = ""
+    unattended_labels: tuple[str, ...] = ()
+    question_label: str = "needs-a-person"
+    live_claims_max: int = 0
+    share_per_owner: int = 0
+    queue_longest: int = 0
+    runtime_max_s: float = 0.0
+    opens_min: int = 0
+    closes_min: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """Everything `.mergebot.toml` says."""
 
@@ -101,6 +124,7 @@ class Policy:
     claims: ClaimPolicy = field(default_factory=ClaimPolicy)
     contracts: tuple[Contract, ...] = ()
     budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+    fleet: FleetPolicy = field(default_factory=FleetPolicy)
     health: HealthPolicy = field(default_factory=HealthPolicy)
 
 

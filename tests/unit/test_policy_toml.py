@@ -11,6 +11,7 @@ from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.policy import (
     EXAMPLE,
     Contract,
+    FleetPolicy,
     Method,
     Policy,
     PolicyFaults,
@@ -89,6 +90,29 @@ def test_every_value_reaches_the_policy() -> None:
     )
     assert policy.external == ExternalChecks(("ci / test",), ("ci / test",), 2700.0)
     assert policy.contracts == (Contract("readiness", ("src/status.py",), ("@alice", "@acme/ops")),)
+
+
+def test_the_bounds_of_a_fleet_reach_the_policy() -> None:
+    fleet = accepted("""
+        [fleet]
+        backlog_label = "agents"
+        unattended_labels = ["docs"]
+        live_claims_max = 12
+        share_per_owner = 2
+        queue_longest = 20
+        runtime_max = "48h"
+        window = "22:30-06:00"
+    """).fleet
+    assert fleet == FleetPolicy(
+        "agents", ("docs",), "needs-a-person", 12, 2, 20, 172800.0, 22 * 60 + 30, 6 * 60
+    )
+
+
+@pytest.mark.parametrize("value", ["8-20", "08:00-24:00", "08:00-08:00", "08:00 - 20:00", "-"])
+def test_hours_that_are_none_are_refused(value: str) -> None:
+    (fault,) = faults(f"[fleet]\nwindow = '{value}'")
+    assert fault.startswith("fleet.window is ")
+    assert '"08:00-20:00"' in fault
 
 
 @pytest.mark.parametrize(

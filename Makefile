@@ -43,4 +43,4 @@ lint:
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary mergebot tests
-	$(BIN)/lint-imports --no-timing > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	$(BIN)/lint-imports --no-logo > .venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }

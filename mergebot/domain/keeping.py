@@ -3,7 +3,9 @@
 A merged commit whose tree passed the same gate before is verified without a run, and a step that
 names its inputs is not run again while its command, its surroundings and those files are the same.
 Both are sealed by the worker that saw them pass, so that an entry that somebody wrote into Redis
-counts for nothing. Nothing is kept of a gate with network or external checks, which ask a world
+counts for nothing. What a step passed with beside its named inputs may be a change that never
+lands, so its result counts only for the same change, and for commits that contain the one it was
+on. Nothing is kept of a gate with network or external checks, which ask a world
 that changes, nor of a flaky pass.
 """
 
@@ -18,6 +20,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.gate import GateSpec, Step, StepResult, Verdict
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.patterns import Cover, Pattern, parse
+from mergebot.domain.scope import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class KeptVerdict:
 
 @dataclass(frozen=True, slots=True)
 class KeptStep:
-    """A step that passed in the run `run`; sealed for the name that it is kept by."""
+    """A step that passed in the run `run`, on the commit `tested`; sealed for its name."""
 
     run: str
+    tested: Sha
     step: StepResult
     seal: str = ""
 
@@ -68,6 +72,12 @@ def step_name(spec: GateSpec, step: Step, files: Sequence[FileAt], caches: str) 
     cover = Cover(patterns)
     read = sorted((each.path, each.mode, each.id) for each in files if cover.covers(each.path))
     return _digest(["step", step.name, step.run, spec.environment, caches, step.inputs, read])
+
+
+def own_name(name: str, changes: Sequence[Change]) -> str:
+    """Return what a result is kept by for commits that make the very same change to their base."""
+    rows = sorted((each.path, each.new_mode, each.new_id) for each in changes)
+    return _digest(["own", name, rows])
 
 
 def may_keep(spec: GateSpec) -> bool:

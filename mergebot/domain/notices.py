@@ -269,7 +269,11 @@ def _steps(state: State, receipt: Mapping[str, object]) -> Sequence[Document]:
         case Landed():
             gate = receipt.get("gate")
             steps = gate.get("steps") if isinstance(gate, dict) else None
-            return [{"flaky": False, **each} for each in steps] if isinstance(steps, list) else []
+            return (
+                [{"flaky": False, "kept": "", **each} for each in steps]
+                if isinstance(steps, list)
+                else []
+            )
         case _:
             return []
 
@@ -284,6 +288,7 @@ def _step(step: StepResult) -> Document:
         "exit_code": step.exit_code,
         "seconds": step.seconds,
         "flaky": step.flaky,
+        "kept": step.kept,
     }
 
 

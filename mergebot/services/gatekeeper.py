@@ -188,7 +188,7 @@ class _Gate:
         shelf = Shelf(keeper.runs, keeper.seals, self.lane, keeper.worker)
         names = shelf.names(git, order, self._caches_key() if keep else "")
         room = Room(order.spec, workspace, keep, order.tried)
-        stepping = Stepping(self._bench(), room, self._agenda(), shelf.known(names))
+        stepping = Stepping(self._bench(), room, self._agenda(), shelf.known(git, order, names))
         inside = stepping.run()
         if isinstance(inside, Failed):
             return inside

@@ -10,6 +10,7 @@ from mergebot.domain.keeping import (
     KeptStep,
     KeptVerdict,
     may_keep,
+    own_name,
     step_name,
     step_text,
     verdict_text,
@@ -41,17 +42,21 @@ class Shelf:
         found = {step.name: step_name(spec, step, files, caches) for step in spec.steps}
         return {step: name for step, name in found.items() if name is not None}
 
-    def known(self, names: Mapping[str, str]) -> dict[str, StepResult]:
+    def known(self, git: Git, order: RunOrder, names: Mapping[str, str]) -> dict[str, StepResult]:
         """Return the results that stand for a run, by step; none while the store is away."""
+        own = _own(git, order, names)
         with suppress(Unavailable):
-            found = self.kept.kept_steps(self.lane, list(names.values()))
+            found = self.kept.kept_steps(self.lane, [*own.values(), *names.values()])
+            good = {
+                name: kept
+                for name, kept in found.items()
+                if worth_keeping(kept.step) and genuine_step(self.seals, self.lane, name, kept)
+            }
             return {
-                step: found[name].reused
+                step: kept.reused
                 for step, name in names.items()
-                if name in found
-                and found[name].step.name == step
-                and worth_keeping(found[name].step)
-                and genuine_step(self.seals, self.lane, name, found[name])
+                if (kept := good.get(own.get(step, "")) or _within(git, order, good.get(name)))
+                is not None
             }
         return {}
 
@@ -60,10 +65,13 @@ class Shelf:
         if not may_keep(order.spec):
             return
         with suppress(Unavailable):
+            own = _own(git, order, names)
             fresh = {
-                names[step.name]: self._step(names[step.name], KeptStep(order.run, step))
+                name: self._step(name, KeptStep(order.run, order.merged, step))
                 for step in result.steps
                 if step.name in names and worth_keeping(step)
+                for name in (names[step.name], own.get(step.name))
+                if name is not None
             }
             self.kept.keep_steps(self.lane, fresh)
             if not any(step.flaky for step in result.steps):
@@ -82,3 +90,16 @@ class Shelf:
             steps=result.steps,
         )
         return replace(kept, seal=self.seals.seal(KEPT, verdict_text(self.lane, kept)))
+
+
+def _own(git: Git, order: RunOrder, names: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the names for this very change; a run on the trunk itself makes none."""
+    changes = git.changes(order.base, order.merged) if names else ()
+    return {step: own_name(name, changes) for step, name in names.items()} if changes else {}
+
+
+def _within(git: Git, order: RunOrder, kept: KeptStep | None) -> KeptStep | None:
+    """Return a kept step if what it passed on is part of what is gated now."""
+    if kept is None or not git.has(kept.tested):
+        return None
+    return kept if git.is_ancestor(kept.tested, order.merged) else None

@@ -268,6 +268,7 @@ def _ran(step: StepResult, seen: Scene) -> Document:
         "seconds": round(step.seconds, 1),
         "usual_s": None if usual is None else round(usual, 1),
         "flaky": step.flaky,
+        "kept": step.kept,
         "state": "passed" if step.exit_code == 0 else "failed",
     }
 
@@ -275,7 +276,13 @@ def _ran(step: StepResult, seen: Scene) -> Document:
 def _landed_steps(receipt: Mapping[str, object] | None) -> list[Document]:
     gate = receipt.get("gate") if receipt else None
     steps = gate.get("steps") if isinstance(gate, dict) else None
-    blank: Document = {"command": None, "usual_s": None, "flaky": False, "state": "passed"}
+    blank: Document = {
+        "command": None,
+        "usual_s": None,
+        "flaky": False,
+        "kept": "",
+        "state": "passed",
+    }
     return [blank | step for step in steps] if isinstance(steps, list) else []
 
 
@@ -297,6 +304,7 @@ def _planned(candidate: Candidate, seen: Scene) -> list[Document]:
                 "since": running["since"] if now else None,
                 "usual_s": None if usual is None else round(usual, 1),
                 "flaky": False,
+                "kept": "",
                 "state": state,
             }
         )

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
@@ -58,6 +59,15 @@ def test_a_step_whose_inputs_changed_runs(host: Host) -> None:
     host.result_of(gate)
     host.commits({"src/a": "2\n"})
     assert steps_of(host.result_of(gate)) == [("test", "")]
+
+
+def test_what_passed_with_a_change_that_is_not_part_of_this_one_is_not_kept(host: Host) -> None:
+    gate = GateSpec((step("sh check", inputs=SOURCES),), 60.0)
+    before = host.commits({"check": "exit 1\n"})
+    host.commits({"check": "exit 0\n"})
+    host.result_of(gate)
+    host.repo.git("update-ref", "refs/heads/main", before)
+    assert isinstance(host.result_of(gate), Failed)
 
 
 def test_a_step_in_other_surroundings_runs(host: Host) -> None:
@@ -158,7 +168,12 @@ def test_a_verdict_for_another_tree_than_the_one_made_again_lands_nothing() -> N
 
 def village_with(seal: str) -> tuple[Village, int, list[int]]:
     ran: list[int] = []
-    village = Village(works=lambda tree: not ran.append(len(tree)))
+
+    def works(tree: Mapping[str, str]) -> bool:
+        ran.append(len(tree))
+        return True
+
+    village = Village(works=works)
     pr = village.propose({"src/a": "1"})
     head = village.hosting.pulls[pr].head
     policy = village.store.read(VILLAGE).policy
@@ -194,4 +209,4 @@ def test_a_kept_verdict_that_nobody_sealed_lands_nothing() -> None:
 
 
 def test_a_kept_step_counts_for_no_time() -> None:
-    assert KeptStep("run1", PASS).reused == replace(PASS, seconds=0.0, kept="run1")
+    assert KeptStep("run1", TIP, PASS).reused == replace(PASS, seconds=0.0, kept="run1")

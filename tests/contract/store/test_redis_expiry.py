@@ -1,5 +1,6 @@
 from redis import Redis
 
+from mergebot.domain.ids import Sha
 from mergebot.domain.keeping import KeptStep
 from mergebot.domain.lane import LaneState
 from mergebot.domain.limits import LOG_KEEP_S
@@ -26,7 +27,7 @@ def test_what_nobody_asks_for_again_expires_and_the_record_stays(client: Redis) 
     kit.logs.append(LANE, "r1", b"output")
     kit.inbox.put("guid", "push", b"{}")
     kit.store.once(LANE, "topic")
-    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", PASSED)})
+    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", Sha("a" * 40), PASSED)})
     lease = kit.leases.acquire("lane", ttl_s=60.0, purpose="tick")
     assert lives(client, "*:kept:*") == {14}
     assert lives(client, "*:run:*") | lives(client, "*:log:*") == {LOG_KEEP_S // DAY_S}

@@ -161,10 +161,10 @@ def test_passes_and_failures_of_steps_are_counted(kit: Kit) -> None:
 def test_green_results_are_kept_by_name_in_their_own_lane(kit: Kit) -> None:
     verdict = KeptVerdict("tree", "spec", "r1", SHA, "w1", (PASSED,), "seal")
     kit.runs.keep_verdict(LANE, verdict)
-    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", PASSED, "seal")})
+    kit.runs.keep_steps(LANE, {"one": KeptStep("r1", SHA, PASSED, "seal")})
     assert kit.runs.kept_verdict(LANE, verdict.name) == verdict
     assert kit.runs.kept_verdict(LANE, "another") is None
-    assert kit.runs.kept_steps(LANE, ["one", "two"]) == {"one": KeptStep("r1", PASSED, "seal")}
+    assert kit.runs.kept_steps(LANE, ["one", "two"]) == {"one": KeptStep("r1", SHA, PASSED, "seal")}
     assert kit.runs.kept_steps(LANE, []) == {}
     other = replace(LANE, repo_id=LANE.repo_id + 1)
     assert kit.runs.kept_verdict(other, verdict.name) is None

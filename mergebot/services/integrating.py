@@ -6,7 +6,7 @@ Only a lane's holder may land. Correctness does not rest on that lease: the inte
 the revision that was checked, and the remote's compare-and-swap refuses any other base.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import (
@@ -35,7 +35,7 @@ from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
 from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
-from mergebot.ports.git import Carried, Git, Push, PushOutcome, Replayed
+from mergebot.ports.git import Carried, Git, Push, PushOutcome, RemoteHeads, Replayed
 from mergebot.ports.leases import HeldLease
 from mergebot.ports.store import Stale
 from mergebot.services.admitting import permission_of
@@ -50,6 +50,9 @@ from mergebot.services.pinning import claim_turn
 from mergebot.services.preparing import bring_in, scope_of
 from mergebot.services.trunk import observe, read_rules, with_rules
 from mergebot.services.vouching import signed, vouched
+
+Heads = Mapping[int, RemoteHeads]
+"""What the remote's refs said, by PR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +112,16 @@ def land(hands: Hands, decision: Decision, pr: int) -> Decision:
         return decision
     if isinstance(candidate.state, Verified) and not lands_with(decision.snapshot, candidate):
         return decision.move(candidate, Queued(), "its group is not whole: it is gated anew")
+    members = lands_with(decision.snapshot, candidate) or (candidate,)
+    trunk = decision.snapshot.lane.trunk
+    heads = hands.git.heads_soon(trunk, [each.pr for each in members])
     if not _under_rules_of_tip(hands, decision.snapshot):
         text = "the rules on record are not those of the trunk: they are read again"
         tip = decision.snapshot.tip
         fresh = with_rules(hands.parts, hands.git, decision, tip) if tip else decision
         return fresh.tell("rules", text)
-    members = lands_with(decision.snapshot, candidate) or (candidate,)
     for each in members:
-        checked = _check(hands, decision.snapshot, each)
+        checked = _check(hands, decision.snapshot, each, heads)
         match checked:
             case Wait(why):
                 return _look_again(hands, decision, why)
@@ -164,19 +169,25 @@ def _look_again(hands: Hands, decision: Decision, why: str) -> Decision:
     raise Unavailable(why, DISAGREE_WAIT_S)
 
 
-def _check(hands: Hands, snapshot: Snapshot, candidate: Candidate) -> Go | Wait | Turn:
+def _check(
+    hands: Hands, snapshot: Snapshot, candidate: Candidate, asked: Callable[[], Heads]
+) -> Go | Wait | Turn:
     forge, lane = hands.parts.forge, snapshot.lane
     policy = snapshot.policy
     if policy is None:
         return Wait("the rules on the trunk cannot be used")
-    heads = hands.git.remote_heads(lane.trunk, candidate.pr)
     needs_approvals = policy.queue.require_approvals > 0
+    pull = forge.pull(lane.repo, candidate.pr)
+    permission = permission_of(hands.parts, lane, candidate.enqueued_by)
+    approvals = forge.approvals(lane.repo, candidate.pr) if needs_approvals else 0
+    # The API and git are asked at the same time, and git's answer is the slower one.
+    heads = asked()[candidate.pr]
     facts = Facts(
-        pull=forge.pull(lane.repo, candidate.pr),
+        pull=pull,
         trunk=heads.trunk,
         head=heads.head,
-        permission=permission_of(hands.parts, lane, candidate.enqueued_by),
-        approvals=forge.approvals(lane.repo, candidate.pr) if needs_approvals else 0,
+        permission=permission,
+        approvals=approvals,
     )
     checked = guard(snapshot, candidate, facts)
     if not isinstance(checked, Go):

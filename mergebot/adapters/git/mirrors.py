@@ -1,6 +1,7 @@
 """The ports `Git` and `Mirrors`, over one bare mirror per repository."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,9 @@ from mergebot.domain.receipts import Receipt
 from mergebot.domain.scope import Change
 from mergebot.ports.forge import Repository
 from mergebot.ports.git import Git, Mirrors, Push, PushOutcome, RemoteHeads, Replay, ReplayRequest
+
+_beside = ThreadPoolExecutor(4, "git-heads")
+"""Asks remotes while their caller does something else; its threads start in the process that asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,18 @@ class MirrorGit(Git):
 
     def remote_heads(self, trunk: str, pull: int) -> RemoteHeads:
         """Ask the remote, without bringing anything in."""
-        there = self.remote.refs(branch_ref(trunk), pull_ref(pull))
-        return RemoteHeads(there.get(branch_ref(trunk)), there.get(pull_ref(pull)))
+        return self._heads(trunk, [pull])[pull]
+
+    def heads_soon(
+        self, trunk: str, pulls: Sequence[int]
+    ) -> Callable[[], Mapping[int, RemoteHeads]]:
+        """Begin to ask the remote in a thread; what is returned waits for the answer."""
+        return _beside.submit(self._heads, trunk, pulls).result
+
+    def _heads(self, trunk: str, pulls: Sequence[int]) -> Mapping[int, RemoteHeads]:
+        there = self.remote.refs(branch_ref(trunk), *map(pull_ref, pulls))
+        tip = there.get(branch_ref(trunk))
+        return {pull: RemoteHeads(tip, there.get(pull_ref(pull))) for pull in pulls}
 
     def has(self, sha: Sha) -> bool:
         """Tell whether the commit is in the mirror."""

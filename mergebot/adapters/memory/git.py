@@ -1,6 +1,6 @@
 """A host's mirror of a repository, over commits as values: what it never fetched it does not know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -61,6 +61,13 @@ class MemoryGit(Git):
         """Ask the remote, without bringing anything in."""
         heads = self.remote.seen.heads
         return RemoteHeads(heads.get(f"refs/heads/{trunk}"), heads.get(f"refs/pull/{pull:d}/head"))
+
+    def heads_soon(
+        self, trunk: str, pulls: Sequence[int]
+    ) -> Callable[[], Mapping[int, RemoteHeads]]:
+        """Ask the remote at once; there is nothing to wait for."""
+        found = {pull: self.remote_heads(trunk, pull) for pull in pulls}
+        return lambda: found
 
     def has(self, sha: Sha) -> bool:
         """Tell whether the commit is in the mirror."""

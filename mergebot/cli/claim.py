@@ -68,6 +68,28 @@ def add(patterns: tuple[str, ...], *, repo: str, json_: bool, **said: Any) -> No
     click.echo(f"  token      {found['token']} (kept in {kept})")
 
 
+@claim.command(name="next")
+@click.argument("patterns", nargs=-1)
+@click.option("--owner", default="", help="Who is shown as the holder.")
+@click.option("--branch", default="", help="Where the work goes; task-N where left out.")
+@_options
+def next_task(
+    patterns: tuple[str, ...], owner: str, branch: str, *, repo: str, json_: bool
+) -> None:
+    """Take the next ready task of the backlog; PATTERNS are claimed beside those of the issue."""
+    running = bot()
+    body: Json = {"owner": owner, "branch": branch}
+    body |= {"claims": list(patterns)} if patterns else {}
+    found = running.post(of(repository(repo, running), "claims", "next"), body)
+    kept = _keep(found)
+    if json_:
+        as_json(found)
+        return
+    click.echo(f"#{found['issue']} {clean(found['title'])}")
+    _say(found)
+    click.echo(f"  token      {found['token']} (kept in {kept})")
+
+
 @claim.command(name="list")
 @_options
 def list_claims(*, repo: str, json_: bool) -> None:
@@ -85,7 +107,8 @@ def list_claims(*, repo: str, json_: bool) -> None:
             each["owner"],
             each["task"] or "",
             f"#{each['pr']}" if each["pr"] else each["branch"] or "",
-            " ".join(each["claims"]) or "anything but protected files",
+            " ".join(each["claims"])
+            or ("no files yet" if each["id"] else "anything but protected files"),
         )
         for each in found["claims"]
     ]

@@ -49,6 +49,19 @@ class ClaimFaults:
 
 def parse_claim_block(body: str) -> ClaimBlock | NoBlock | ClaimFaults:
     """Return the claim that a description makes, or every fault of its block; never raises."""
+    table = _table(body)
+    return table if isinstance(table, NoBlock | ClaimFaults) else _claim(table)
+
+
+def parse_task_block(body: str, task: str) -> ClaimBlock | NoBlock | ClaimFaults:
+    """Return the claim that a ticket's description asks for; the ticket itself is the task."""
+    table = _table(body)
+    if isinstance(table, NoBlock | ClaimFaults):
+        return table
+    return _claim({**table, "task": task})
+
+
+def _table(body: str) -> Table | NoBlock | ClaimFaults:
     blocks = [block for block in _fenced(body) if _language(block.info) == "mergebot"]
     if not blocks:
         return NoBlock()
@@ -64,7 +77,7 @@ def parse_claim_block(body: str) -> ClaimBlock | NoBlock | ClaimFaults:
     table = read_table(block.text, name="The mergebot block")
     if isinstance(table, TableFault):
         return ClaimFaults((table.sentence,))
-    return _claim(table)
+    return table
 
 
 def claim_of_fields(table: Table) -> ClaimBlock | ClaimFaults:

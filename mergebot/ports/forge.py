@@ -41,6 +41,9 @@ class Issue:
     title: str
     closed: bool
     pull: bool
+    labels: tuple[str, ...] = ()
+    body: str = ""
+    created_at: float = 0.0
 
 
 class CheckState(IntEnum):
@@ -95,6 +98,10 @@ class Forge(Protocol):
         """Return one issue, or a pull request as an issue; raises Missing."""
         ...
 
+    def open_issues(self, repo: str, label: str) -> Sequence[Issue]:
+        """Return every open issue with a label, oldest first, pull requests left out."""
+        ...
+
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do, checked by numeric id: a reused login gives NONE."""
         ...
@@ -120,7 +127,7 @@ class Forge(Protocol):
         ...
 
     def add_comment(self, repo: str, number: int, body: str) -> int:
-        """Write a comment and return its id."""
+        """Write a comment on a PR or an issue and return its id."""
         ...
 
     def edit_comment(self, repo: str, comment_id: int, body: str) -> None:
@@ -140,7 +147,7 @@ class Forge(Protocol):
         ...
 
     def add_label(self, repo: str, number: int, label: str) -> None:
-        """Put a label on a PR."""
+        """Put a label on a PR or an issue."""
         ...
 
     def remove_label(self, repo: str, number: int, label: str) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.audit import Choice, Decided, Doubt, Flag, Free, Item, Keep, Report, Worktree
+from mergebot.domain.dispatching import UNRANKED, Nothing, priority_of
 from mergebot.domain.holding import Deed, Denied, Done, Right
 from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.ledger import LedgerClaim, Taken
@@ -12,9 +13,10 @@ from mergebot.domain.notices import holders_text
 from mergebot.domain.status import Document
 from mergebot.domain.wording import iso
 from mergebot.ports.ledger import HostReport
-from mergebot.services import auditing, claiming
+from mergebot.services import auditing, claiming, dispatching
 from mergebot.services.boarding import Board, claim_view, pool_view
 from mergebot.services.claiming import Owned, Wanted
+from mergebot.services.dispatching import Applicant, Given
 from mergebot.services.parts import Parts
 
 NOTES_READ = 500
@@ -51,6 +53,10 @@ class ClaimDesk:
     def claim(self, lane: Lane, wanted: Wanted) -> Owned | Taken | Denied:
         """Claim for a session."""
         return claiming.claim(self.parts, lane, wanted)
+
+    def next(self, lane: Lane, applicant: Applicant) -> Given | Nothing:
+        """Hand out the next ready task of the backlog."""
+        return dispatching.next_task(self.parts, lane, applicant)
 
     def act(self, lane: Lane, name: str, deed: Deed, right: Right) -> Done | Denied | Taken:
         """Do something to a live claim."""
@@ -93,6 +99,23 @@ def holder_view(claim: LedgerClaim) -> Document:
 def owned_view(owned: Owned) -> Document:
     """Return a fresh claim with the token that only its session learns."""
     return claim_view(owned.claim) | {"token": owned.token}
+
+
+def given_view(given: Given) -> Document:
+    """Return a task that was handed out: its claim, the token, and what the issue says of it."""
+    priority = priority_of(given.task.labels)
+    return owned_view(given.owned) | {
+        "issue": given.task.number,
+        "title": plain(given.task.title),
+        "labels": list(given.task.labels),
+        "priority": None if priority == UNRANKED else priority,
+    }
+
+
+def nothing_view(nothing: Nothing) -> Document:
+    """Return why no task is handed out, and what each task of the backlog waits for."""
+    waiting = [{"task": f"#{each.task}", "because": each.because} for each in nothing.waiting]
+    return {"error": nothing.sentence, "reason": nothing.why, "waiting": waiting}
 
 
 def report_view(report: Report) -> Document:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from mergebot.domain.dispatching import Nothing
 from mergebot.domain.holding import (
     Deed,
     Denied,
@@ -26,8 +27,9 @@ from mergebot.domain.ledger import Taken, proof_of
 from mergebot.domain.limits import PARK_REVIEW_S
 from mergebot.ports.forge import Permission
 from mergebot.services.boarding import claim_view
-from mergebot.services.claim_desk import ClaimDesk, owned_view
+from mergebot.services.claim_desk import ClaimDesk, given_view, nothing_view, owned_view
 from mergebot.services.claiming import Owned, Wanted, protected_fault
+from mergebot.services.dispatching import Applicant, Given
 from mergebot.web.auth import Caller, demand, visible_lane
 from mergebot.web.bodies import fields, sentence_of
 from mergebot.web.claims_bodies import (
@@ -112,6 +114,23 @@ def _claim(request: Request, lane: Lane, who: Caller, found: Fields) -> Response
             return JSONResponse(desk.taken_view(taken), status_code=HTTPStatus.CONFLICT)
         case Denied(sentence):
             raise Problem(HTTPStatus.FORBIDDEN, sentence, field="claims")
+
+
+def _next(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
+    applicant = Applicant(
+        owner=line_of(found, "owner") or who.actor.login,
+        permission=who.permission,
+        branch=line_of(found, "branch"),
+        patterns=patterns_of(found) if "claims" in found else (),
+    )
+    fault = protected_fault(desk_of(request).parts, lane, applicant.patterns, who.permission)
+    if fault:
+        raise Problem(HTTPStatus.FORBIDDEN, fault, field="claims")
+    match desk_of(request).next(lane, applicant):
+        case Given() as given:
+            return JSONResponse(given_view(given), status_code=HTTPStatus.CREATED)
+        case Nothing() as nothing:
+            return JSONResponse(nothing_view(nothing), status_code=HTTPStatus.CONFLICT)
 
 
 def _audit(request: Request, lane: Lane, _who: Caller, _found: Fields) -> Response:
@@ -201,6 +220,7 @@ ONE = CLAIMS + "/{id:str}"
 ROUTES = [
     Route(CLAIMS, board),
     Route(CLAIMS, asking(Permission.WRITE, _claim), methods=["POST"]),
+    Route(CLAIMS + "/next", asking(Permission.WRITE, _next), methods=["POST"]),
     Route(CLAIMS + "/audit", look_over),
     Route(CLAIMS + "/audit", asking(Permission.MAINTAIN, _audit), methods=["POST"]),
     Route(CLAIMS + "/worktrees", asking(Permission.WRITE, _worktrees), methods=["POST"]),

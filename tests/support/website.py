@@ -166,7 +166,9 @@ class Website:
         self.operator = NotedOperator()
         self.news = SpokenNews()
         self.ledger = MemoryLedger()
-        parts = Village().parts
+        village = Village()
+        parts = village.parts
+        self.hosting = village.hosting
         self.claims = ClaimDesk(
             replace(parts, store=self.store, clock=self.clock, ledger=self.ledger)
         )

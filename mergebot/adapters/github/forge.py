@@ -127,6 +127,14 @@ class GithubForge:
         with values.reading(ask):
             return values.issue(self._client.send(ask))
 
+    def open_issues(self, repo: str, label: str) -> Sequence[Issue]:
+        """Return every open issue with a label, oldest first, a hundred for each request."""
+        query = {"state": "open", "labels": label, "sort": "created", "direction": "asc"}
+        ask = Ask("GET", at(repo, "issues"), f"list the issues of {repo}", repo, query)
+        with values.reading(ask):
+            found = {each.number: each for each in map(values.issue, self._client.pages(ask))}
+        return [each for _, each in sorted(found.items()) if not (each.pull or each.closed)]
+
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do, checked by numeric id: a reused login gives NONE."""
         path = at(repo, "collaborators", actor.login, "permission")

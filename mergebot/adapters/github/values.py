@@ -107,6 +107,9 @@ def issue(data: Mapping[str, Any]) -> Issue:
         title=_text(data["title"]),
         closed=data["state"] != "open",
         pull=bool(data.get("pull_request")),
+        labels=tuple(_text(each["name"]) for each in data["labels"]),
+        body=_text(data.get("body") or ""),
+        created_at=seconds(data["created_at"]),
     )
 
 

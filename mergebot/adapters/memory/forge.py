@@ -62,11 +62,19 @@ class MemoryForge(Forge):
     def issue(self, repo: str, number: int) -> Issue:
         """Return one issue, or a pull request as an issue; raises Missing."""
         pull = self._pulls(repo).get(number)
+        if number in self.hosting.tickets:
+            return self.hosting.tickets[number]
         if pull is not None:
             return Issue(number, pull.title, closed=pull.closed, pull=True)
         if number not in self.hosting.issues:
             raise Missing(f"{repo} has no issue {number}")
         return Issue(number, f"Issue {number}", closed=self.hosting.issues[number], pull=False)
+
+    def open_issues(self, repo: str, label: str) -> Sequence[Issue]:
+        """Return every open issue with a label, oldest first."""
+        self.repository(repo)
+        tickets = self.hosting.tickets.items()
+        return [each for _, each in sorted(tickets) if label in each.labels and not each.closed]
 
     def permission(self, repo: str, actor: Actor) -> Permission:
         """Return what `actor` may do, by numeric id."""
@@ -99,13 +107,13 @@ class MemoryForge(Forge):
 
     def comments(self, repo: str, number: int) -> Sequence[Comment]:
         """Return the PR's comments, oldest first."""
-        self.pull(repo, number)
+        self.issue(repo, number)
         written = self.hosting.comments.values()
         return [Comment(each.id, each.author, each.body) for each in written if each.pr == number]
 
     def add_comment(self, repo: str, number: int, body: str) -> int:
         """Write a comment and return its id."""
-        self.pull(repo, number)
+        self.issue(repo, number)
         return self.hosting.comment(self.bot, number, body)
 
     def edit_comment(self, repo: str, comment_id: int, body: str) -> None:
@@ -132,8 +140,8 @@ class MemoryForge(Forge):
             self.hosting.change(self.bot, number, "closed", closed=True)
 
     def add_label(self, repo: str, number: int, label: str) -> None:
-        """Put a label on a PR."""
-        self.pull(repo, number)
+        """Put a label on a PR or an issue."""
+        self.issue(repo, number)
         self.hosting.add_label(self.bot, number, label)
 
     def remove_label(self, repo: str, number: int, label: str) -> None:

@@ -21,7 +21,7 @@ from mergebot.domain.news import (
     TrunkPushed,
 )
 from mergebot.domain.pulls import Permission, PullRequest, Repository
-from mergebot.ports.forge import CheckReport, LabelEvent
+from mergebot.ports.forge import CheckReport, Issue, LabelEvent
 
 _BRANCHES = "refs/heads/"
 
@@ -59,7 +59,8 @@ class Written:
 class Hosting:
     """One repository as its forge keeps it; `history` has every pull request as of each change.
 
-    `issues` has the tickets by number, true once they are closed.
+    `issues` has tickets of which only the number is known, true once they are closed; `tickets`
+    those with a title, labels and a description.
     """
 
     repository: Repository
@@ -76,6 +77,7 @@ class Hosting:
     reactions: dict[int, set[str]] = field(default_factory=dict)
     tokens: dict[str, Actor] = field(default_factory=dict)
     issues: dict[int, bool] = field(default_factory=dict)
+    tickets: dict[int, Issue] = field(default_factory=dict)
     rules: BranchRules = field(default_factory=BranchRules)
     ids: int = 0
 
@@ -137,6 +139,11 @@ class Hosting:
 
     def add_label(self, by: Actor, number: int, label: str) -> None:
         """Set a label; one that is there already tells nobody."""
+        if number in self.tickets:
+            ticket = self.tickets[number]
+            labels = tuple(dict.fromkeys((*ticket.labels, label)))
+            self.tickets[number] = replace(ticket, labels=labels)
+            return
         pull = self.pulls[number]
         if label in pull.labels:
             return

@@ -237,6 +237,24 @@ def test_a_label_set_on_the_forge_arrives_as_news(place: Place) -> None:
     assert news[1].action == "unlabeled"
 
 
+def test_the_open_issues_with_a_label_come_oldest_first_without_pull_requests(
+    place: Place,
+) -> None:
+    path = f"/repos/{place.repo}/issues"
+    body = {"labels": ["agents", "p1"], "body": "Depends-On: #1"}
+    made = [
+        place.served.call("POST", path, {"title": title, **body}).json()["number"]
+        for title in ("first", "second", "done")
+    ]
+    place.served.call("PATCH", f"{path}/{made[2]}", {"state": "closed"})
+    place.served.call("POST", path, {"title": "other"})
+    place.forge.add_label(place.repo, place.pull.number, "agents")
+    found = place.forge.open_issues(place.repo, "agents")
+    assert [each.title for each in found] == ["first", "second"]
+    assert (found[0].labels, found[0].body) == (("agents", "p1"), "Depends-On: #1")
+    assert 0 < found[0].created_at <= found[1].created_at
+
+
 @pytest.fixture
 def app(place: Place, tmp_path: Path) -> GithubForge:
     asked = {"name": f"Queue {next(NUMBERS)}", "permissions": APP_PERMISSIONS}

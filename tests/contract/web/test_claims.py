@@ -1,10 +1,14 @@
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from starlette.testclient import TestClient
 
-from tests.support.sample import LANE
-from tests.support.website import ADMIN_TOKEN, Website
+from mergebot.domain.lane import Rules
+from mergebot.domain.policy import FleetPolicy
+from mergebot.ports.forge import Issue
+from tests.support.sample import BASE, LANE, POLICY
+from tests.support.website import ADMIN_TOKEN, NOW, Website, healthy
 
 API = f"/api/v1/repos/{LANE.repo}/claims"
 ADA = {"Authorization": "Bearer tok-ada"}
@@ -129,6 +133,23 @@ def test_a_claim_is_extended_and_meets_others(client: TestClient) -> None:
     assert client.post(one, json={**right, "claims": ["docs/x"]}, headers=ADA).status_code == 409
     wider = client.post(one, json={**right, "claims": ["tests/**"]}, headers=ADA).json()
     assert wider["claims"] == ["src/auth/**", "tests/**"]
+
+
+def test_the_next_task_is_handed_out_once_and_a_refusal_names_its_reason(
+    site: Website, client: TestClient
+) -> None:
+    assert client.post(f"{API}/next", json={}, headers=ADA).json()["reason"] == "no_backlog"
+    policy = replace(POLICY, fleet=FleetPolicy(backlog_label="agents"))
+    site.put(state=replace(healthy(NOW), rules=Rules(BASE, policy)))
+    site.hosting.tickets[5] = Issue(5, "Do it", False, False, ("agents", "p1"))
+    answer = client.post(f"{API}/next", json={"claims": ["src/**"]}, headers=ADA)
+    assert answer.status_code == 201, answer.text
+    task = answer.json()
+    assert (task["task"], task["title"], task["priority"]) == ("#5", "Do it", 1)
+    assert (task["claims"], task["owner"], task["branch"]) == (["src/**"], "ada", "task-5")
+    again = client.post(f"{API}/next", json={}, headers=ADA)
+    assert (again.status_code, again.json()["reason"]) == (409, "nothing_ready")
+    assert again.json()["waiting"] == [{"task": "#5", "because": "ada is at it"}]
 
 
 def test_reading_needs_no_token_and_claiming_does(client: TestClient) -> None:

@@ -72,7 +72,8 @@ def _reclaimed(ledgers: Ledgers, claim: str, generation: int, name: str) -> bool
 
 def own(url: str, token: str) -> None:
     """Hold the claim `held`, saying that this process lives, until it is fenced."""
-    ledgers = RedisLedger(connect(url))
+    client = connect(url)
+    ledgers = RedisLedger(client)
     generation = ledgers.read(LANE).claims["held"].generation
     while True:
         read = ledgers.read(LANE)
@@ -84,7 +85,7 @@ def own(url: str, token: str) -> None:
             ledgers.commit(read, found.change)
         except Stale:
             continue
-        time.sleep(0.02)
+        client.blpop(["nobody pushes here"], timeout=0.05)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ class Checker:
                 return any(each.base != "main" for each in pulls)
             case Reason.HEAD_CHANGED:
                 moved = any(each.head != candidate.head for each in pulls)
-                return moved or self._in_one_second(candidate.pr)
+                unsure = state.text.startswith("nobody watched")
+                return moved or unsure or self._in_one_second(candidate.pr)
             case Reason.LABEL_REMOVED:
                 return any(not {QUEUE, FIX} & set(each.labels) for each in pulls)
             case _:

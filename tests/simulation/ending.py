@@ -5,7 +5,7 @@ import re
 from mergebot.adapters.memory.hosting import Hosting
 from mergebot.adapters.memory.inbox import MemoryInbox
 from mergebot.adapters.memory.store import MemoryStore
-from mergebot.domain.candidate import Candidate, Parked
+from mergebot.domain.candidate import Cancelled, Candidate, Parked
 from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.lane import Green
 from mergebot.domain.pulls import PullRequest
@@ -40,8 +40,10 @@ def unfinished(store: MemoryStore, inbox: MemoryInbox, office: Office, lane: Lan
     return waits
 
 
-def ends_badly(hosting: Hosting, store: MemoryStore, lane: Lane, bot: Actor) -> list[str]:
-    """Return what is not as it should be, once everything rests."""
+def ends_badly(
+    hosting: Hosting, store: MemoryStore, lane: Lane, bot: Actor, *, lossy: bool
+) -> list[str]:
+    """Return what is not as it should be, once everything rests; `lossy` says that Redis fell."""
     faults = []
     snapshot = store.read(lane)
     tip = hosting.remote.head(lane.trunk)
@@ -53,7 +55,7 @@ def ends_badly(hosting: Hosting, store: MemoryStore, lane: Lane, bot: Actor) -> 
         faults += _pull(pull, snapshot.candidate(pull.number), store.latest(lane, pull.number))
         latest = store.latest(lane, pull.number)
         if latest is not None:
-            faults += _comment(hosting, pull, latest, bot)
+            faults += _comment(hosting, pull, latest, bot, lossy=lossy)
     return faults
 
 
@@ -66,7 +68,9 @@ def _pull(pull: PullRequest, candidate: Candidate | None, latest: Candidate | No
     return []
 
 
-def _comment(hosting: Hosting, pull: PullRequest, latest: Candidate, bot: Actor) -> list[str]:
+def _comment(
+    hosting: Hosting, pull: PullRequest, latest: Candidate, bot: Actor, *, lossy: bool
+) -> list[str]:
     mine = [
         each.body
         for each in hosting.comments.values()
@@ -82,9 +86,10 @@ def _comment(hosting: Hosting, pull: PullRequest, latest: Candidate, bot: Actor)
         return [f"I08 its author is told: #{pull.number} {want}"]
     found = [(each["state"], each["attempt"], each["reason"]) for each in said]
     # What a new head would meet is more use to its author than how the old one ended.
-    early = pull.head != latest.head and any(state == "open" for state, _, _ in found)
-    return (
-        []
-        if early or want in found
-        else [f"I08 its author is told: #{pull.number} {want}, not {found}"]
-    )
+    withdrawn = pull.head != latest.head or isinstance(latest.state, Cancelled)
+    early = withdrawn and any(state == "open" for state, _, _ in found)
+    # Redis may have lost an attempt that its author has heard of.
+    later = lossy and any(int(str(attempt)) > latest.attempt for _, attempt, _ in found)
+    if early or later or want in found:
+        return []
+    return [f"I08 its author is told: #{pull.number} {want}, not {found}"]

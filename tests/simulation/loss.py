@@ -21,6 +21,11 @@ def put_back(parts: Sequence[object], kept: Kept) -> None:
         vars(part).update({name: _copy(value) for name, value in values.items()})
 
 
+def _frozen(value: object) -> bool:
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return bool(getattr(parameters, "frozen", False))
+
+
 def _is_data(value: object) -> bool:
     return isinstance(value, dict | list | set | int)
 
@@ -34,7 +39,7 @@ def _copy(value: Any) -> Any:
             return [_copy(each) for each in value]
         case set():
             return set(value)
-        case _ if is_dataclass(value) and not type(value).__dataclass_params__.frozen:  # type: ignore[attr-defined]  # every dataclass has it
+        case _ if is_dataclass(value) and not _frozen(value):
             copied = object.__new__(type(value))
             for each in fields(value):
                 setattr(copied, each.name, _copy(getattr(value, each.name)))

@@ -130,7 +130,7 @@ class Office:
         """Start the timers."""
         reconciler, nudger = self.timers
         self._every(reconciler, RECONCILE_S, IDLE_RECONCILE_S, self._reconcile)
-        self._every(nudger, NUDGE_S, IDLE_NUDGE_S, nudge)
+        self._every(nudger, NUDGE_S, IDLE_NUDGE_S, _nudge)
 
     def _reconcile(self, parts: Parts) -> None:
         reconcile(parts, [self.repo])
@@ -146,6 +146,10 @@ class Office:
             self.stage.later(min(seconds * stretch, idle_s), again)
 
         again()
+
+
+def _nudge(parts: Parts) -> None:
+    nudge(parts)
 
 
 def _lane(parts: Parts, key: str) -> Lane | None:

@@ -60,13 +60,13 @@ class People:
             "approves": self._approves,
         }
 
-    def come(self) -> None:
-        """Plan everything that people will do."""
+    def come(self, acts: tuple[str, ...]) -> None:
+        """Plan everything that people will do; of `acts` only, and more of it, where there are any."""
         rng = self.stage.rng
         for _ in range(rng.randrange(3, 7)):
             self.stage.later(rng.uniform(0.0, OPENING_S), self._opens)
-        for _ in range(rng.randrange(0, 7)):
-            act = rng.choice(list(self.acts.values()))
+        for _ in range(rng.randrange(6, 16) if acts else rng.randrange(0, 7)):
+            act = self.acts[rng.choice(acts or tuple(self.acts))]
             self.stage.later(rng.uniform(20.0, MEDDLING_S), act)
 
     def care(self) -> None:

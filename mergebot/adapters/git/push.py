@@ -5,8 +5,10 @@ the value that it was decided on, all of them or none. Whatever is not a clear y
 UNCLEAR: the caller reads the remote back before it concludes anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from secrets import token_hex
 
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, if_free
@@ -18,6 +20,7 @@ from mergebot.adapters.git.reading import is_ancestor
 from mergebot.adapters.git.refs import (
     MIRROR_NOTES,
     NOTES,
+    OUTGOING,
     branch_ref,
     candidate_ref,
     mirror_trunk,
@@ -114,9 +117,26 @@ def _attempt(
 
 def _push(remote: Remote, moves: Sequence[_Move]) -> Answer:
     leases = [f"--force-with-lease={move.ref}:{move.old}" for move in moves]
-    refspecs = [f"{move.new}:{move.ref}" for move in moves]
-    arguments = ("--atomic", *_OPTIONS, *leases, "--end-of-options", remote.url, *refspecs)
-    return remote.ask("push", *arguments, limits=PUSH)
+    with _staged(remote.git, moves) as refspec:
+        arguments = ("--atomic", *_OPTIONS, *leases, "--end-of-options", remote.url, refspec)
+        return remote.ask("push", *arguments, limits=PUSH)
+
+
+@contextmanager
+def _staged(git: GitDir, moves: Sequence[_Move]) -> Iterator[str]:
+    """Give a refspec that moves these refs and no others, whatever else the remote has.
+
+    A plain `sha:refs/heads/main` fails where somebody pushed a branch or a tag that is called
+    `refs/heads/main` itself, because git finds two that fit. A pattern names refs in full.
+    """
+    room = f"{OUTGOING}/{token_hex(8)}"
+    names = [f"{room}/{move.ref.removeprefix('refs/')}" for move in moves]
+    lines = "".join(f"create {name} {move.new}\n" for name, move in zip(names, moves, strict=True))
+    git.run("update-ref", "--stdin", stdin=lines.encode())
+    try:
+        yield f"{room}/*:refs/*"
+    finally:
+        git.ask("update-ref", "--stdin", stdin="".join(f"delete {n}\n" for n in names).encode())
 
 
 def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
@@ -169,7 +189,7 @@ def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:
 
 def push_trial(remote: Remote, pull: int, merged: Sha) -> None:
     """Publish a merged commit on a branch, where CI runs on pushes."""
-    _overwrite(remote, f"+{merged}:{trial_ref(pull)}")
+    _overwrite(remote, merged, trial_ref(pull))
 
 
 def drop_trial(remote: Remote, pull: int) -> None:
@@ -179,7 +199,7 @@ def drop_trial(remote: Remote, pull: int) -> None:
 
 def keep_candidate(remote: Remote, pull: int, merged: Sha) -> None:
     """Publish a merged commit where `repro` and statuses find it."""
-    _overwrite(remote, f"+{merged}:{candidate_ref(pull)}")
+    _overwrite(remote, merged, candidate_ref(pull))
 
 
 def drop_candidate(remote: Remote, pull: int) -> None:
@@ -193,10 +213,12 @@ def _drop(remote: Remote, ref: str) -> None:
         raise _failure(answer, ref)
 
 
-def _overwrite(remote: Remote, refspec: str) -> None:
-    answer = remote.ask("push", *_OPTIONS, "--end-of-options", remote.url, refspec, limits=PUSH)
+def _overwrite(remote: Remote, merged: Sha, ref: str) -> None:
+    with _staged(remote.git, [_Move(ref, "", merged)]) as refspec:
+        arguments = ("--end-of-options", remote.url, f"+{refspec}")
+        answer = remote.ask("push", *_OPTIONS, *arguments, limits=PUSH)
     if answer.code:
-        raise _failure(answer, refspec.rpartition(":")[2])
+        raise _failure(answer, ref)
 
 
 def _failure(answer: Answer, ref: str) -> Unavailable | Refused:

@@ -8,6 +8,7 @@ from mergebot.ports.errors import Refused
 NOTES = "refs/notes/mergebot"
 MIRROR = "refs/mergebot-mirror"
 MIRROR_NOTES = f"{MIRROR}/notes"
+OUTGOING = f"{MIRROR}/outgoing"
 
 _BRANCH_BYTES_MAX = 1000
 # What `git check-ref-format` forbids anywhere in a name.

@@ -248,7 +248,8 @@ class MemoryStore:
             recent = [at for at in self._written.get(account, []) if at > now - WRITES_WINDOW_S]
             self._written[account] = recent
             if len(recent) + writes > WRITES_PER_MINUTE:
-                return recent[0] + WRITES_WINDOW_S - now
+                # Never 0.0, which would mean that they were taken.
+                return max(0.001, recent[0] + WRITES_WINDOW_S - now)
             recent += [now] * writes
             return 0.0
 

@@ -142,10 +142,13 @@ def _untaken(snapshot: Snapshot) -> list[str]:
 
 def _due(snapshot: Snapshot) -> bool:
     """Tell whether time alone gives this lane something to decide."""
-    now = snapshot.now
-    if snapshot.state.waiting or any(run.result for run in snapshot.runs.values()):
+    now, health = snapshot.now, snapshot.state.health
+    # What made the trunk red has been decided on, however long it stays red.
+    known = health.run if isinstance(health, Red) else ""
+    ended = any(run.result for name, run in snapshot.runs.items() if name != known)
+    if snapshot.state.waiting or ended:
         return True
-    match snapshot.state.health:
+    match health:
         case UnknownHealth(retry_at=retry_at) if 0.0 < retry_at <= now:
             return True
         case Checking() | Red() if _silent(snapshot):

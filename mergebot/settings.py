@@ -37,7 +37,7 @@ ALLOWED = {
     "signing_key_file": "a readable file",
     "handle": "letters, digits and dashes, 39 at most",
 }
-_SECRET = {"github_token", "webhook_secret", "admin_token", "oauth_client_secret"}
+_SECRET = {"github_token", "webhook_secret", "admin_token", "agent_token", "oauth_client_secret"}
 
 
 class SettingsFaults(Exception):
@@ -82,6 +82,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8420, ge=1, le=65535)
     public_url: str = ""
     admin_token: SecretStr = SecretStr("")
+    agent_token: SecretStr = SecretStr("")
     oauth_client_id: str = ""
     oauth_client_secret: SecretStr = SecretStr("")
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
@@ -251,6 +252,11 @@ def kept_admin_token(settings: Settings) -> str:
     given = settings.admin_token.get_secret_value()
     path = settings.home / "admin-token"
     return given or (path.read_text("utf-8").strip() if path.is_file() else "")
+
+
+def asking_token(settings: Settings) -> str:
+    """Return what a command shows the bot: an agent's own forge token, else the admin token."""
+    return settings.agent_token.get_secret_value() or kept_admin_token(settings)
 
 
 def _make_token(path: Path) -> str:

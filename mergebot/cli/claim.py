@@ -1,6 +1,5 @@
 """`mergebot claim`: who may change which files, on the running bot's ledger."""
 
-import json
 import os
 import socket
 from collections.abc import Callable
@@ -9,7 +8,9 @@ from typing import Any
 
 import click
 
-from mergebot.cli.client import Json, bot, of, repository
+from mergebot.adapters.bot_api import Json, of
+from mergebot.adapters.claim_tokens import ClaimTokens
+from mergebot.cli.client import bot, repository
 from mergebot.cli.printing import as_json, clean, paint, table
 from mergebot.domain.wording import count
 from mergebot.settings import load
@@ -288,7 +289,7 @@ def report_worktrees(clones: tuple[Path, ...], host: str, *, repo: str, json_: b
 
 def _act(claim_id: str, what: str, body: Json, repo: str, *, json_: bool) -> None:
     running = bot()
-    known = _kept(claim_id)
+    known = ClaimTokens(load().home).known(claim_id)
     token = os.environ.get(TOKEN_VARIABLE, "") or known.get("token", "")
     if token:
         body = {**body, "token": token, "generation": body["generation"] or known["generation"]}
@@ -327,26 +328,6 @@ def _branch_here() -> str:
     return branch_here(Path.cwd())
 
 
-def _path(claim_id: str) -> Path:
-    return load().home / "claims" / f"{Path(claim_id).name}.json"
-
-
 def _keep(found: Json) -> Path:
     """Keep a session's token for the next commands, readable by nobody else."""
-    path = _path(str(found["id"]))
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if found["state"] == "ended":
-        path.unlink(missing_ok=True)
-        return path
-    text = json.dumps({"token": found["token"], "generation": found["generation"]})
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    return path
-
-
-def _kept(claim_id: str) -> dict[str, Any]:
-    try:
-        found = json.loads(_path(claim_id).read_text())
-    except (OSError, ValueError):
-        return {"generation": 0}
-    return found if isinstance(found, dict) else {"generation": 0}
+    return ClaimTokens(load().home).keep(found)

@@ -63,7 +63,7 @@ class Commands(LazyGroup):
         ),
         Entry("init", "mergebot.cli.init:init", "Set a repository up, or make the App.", CHECK),
         Entry("claim", "mergebot.cli.claim:claim", "Claim files, give them back, audit.", ASK),
-        Entry("init", "mergebot.cli.init:init", "Set a repository up, or make the App.", CHECK),
+        Entry("mcp", "mergebot.cli.mcp:mcp", "Serve an agent's tools over MCP.", ASK),
         Entry("config", "mergebot.cli.checks:config", "Check .mergebot.toml.", CHECK),
         Entry("scope", "mergebot.cli.checks:scope", "Check a change against its claim.", CHECK),
         Entry(

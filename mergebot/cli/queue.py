@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from mergebot.cli.client import Json, bot, of, repository
+from mergebot.adapters.bot_api import Json, of
+from mergebot.cli.client import bot, repository
 from mergebot.cli.printing import as_json, clean, paint, table
 from mergebot.domain.ids import short
 from mergebot.domain.wording import count, duration, from_iso

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mergebot.cli.client import Json, of
+from mergebot.adapters.bot_api import Json, of
 from mergebot.cli.demo import sample
 from mergebot.cli.demo.narrator import Narrator
 from mergebot.cli.demo.sample import Change

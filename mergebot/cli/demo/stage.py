@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 import click
 import requests
 
-from mergebot.cli.client import Bot
+from mergebot.adapters.bot_api import Bot
 from mergebot.cli.demo.hub import Clone, Hub, Person
 from mergebot.cli.demo.sample import INITIAL
 from mergebot.cli.supervisor import Interrupted, Part, Supervisor

@@ -70,7 +70,10 @@ class MemoryStore:
         self._written: dict[str, list[float]] = {}
 
     def _record(self, lane: Lane) -> _Record:
-        return self._records.setdefault(lane.key, _Record())
+        key = lane.key
+        if key not in self._records:
+            self._records[key] = _Record()
+        return self._records[key]
 
     def lanes(self) -> Sequence[Lane]:
         """Return every lane known, by repository and trunk."""

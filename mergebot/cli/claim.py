@@ -254,6 +254,23 @@ def decide(claim_id: str, choice: str, reason: str, *, repo: str, json_: bool) -
     click.echo(f"{claim_id}: {choice}, decided by {clean(found['by'])}.")
 
 
+@claim.command(name="import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_options
+def import_file(file: Path, *, repo: str, json_: bool) -> None:
+    """Take over a plain claims FILE: lines of task | owner | time, perhaps | files."""
+    running = bot()
+    path = of(repository(repo, running), "claims", "import")
+    found = running.post(path, {"file": file.read_text("utf-8", "replace")})
+    if json_:
+        as_json(found)
+        return
+    for each in found["claims"]:
+        outcome = each["id"] or f"left out: {clean(each['refused'])}"
+        click.echo(f"{clean(each['task'])} of {clean(each['owner'])}: {outcome}")
+    click.echo(f"{count(found['imported'], 'claim')} imported; nobody has their tokens.")
+
+
 @claim.command(name="report-worktrees")
 @click.argument("clones", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--host", default="", help="What this machine is called; its host name.")

@@ -7,16 +7,18 @@ from mergebot.domain.audit import Choice, Decided, Doubt, Flag, Free, Item, Keep
 from mergebot.domain.dispatching import UNRANKED, Nothing, priority_of
 from mergebot.domain.holding import Deed, Denied, Done, Right
 from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.importing import Line
 from mergebot.domain.ledger import LedgerClaim, Taken
 from mergebot.domain.markdown import plain
 from mergebot.domain.notices import holders_text
 from mergebot.domain.status import Document
 from mergebot.domain.wording import iso
 from mergebot.ports.ledger import HostReport
-from mergebot.services import auditing, claiming, dispatching
+from mergebot.services import auditing, claiming, dispatching, importing
 from mergebot.services.boarding import Board, claim_view, pool_view
 from mergebot.services.claiming import Owned, Wanted
 from mergebot.services.dispatching import Applicant, Given
+from mergebot.services.importing import Imported
 from mergebot.services.parts import Parts
 
 NOTES_READ = 500
@@ -57,6 +59,14 @@ class ClaimDesk:
     def next(self, lane: Lane, applicant: Applicant) -> Given | Nothing:
         """Hand out the next ready task of the backlog."""
         return dispatching.next_task(self.parts, lane, applicant)
+
+    def take_over(self, lane: Lane, lines: Sequence[Line]) -> Document:
+        """Claim for every line of a plain claims file; tell what became of each."""
+        imported = importing.import_lines(self.parts, lane, lines)
+        return {
+            "claims": [imported_view(each) for each in imported],
+            "imported": sum(isinstance(each.outcome, LedgerClaim) for each in imported),
+        }
 
     def act(self, lane: Lane, name: str, deed: Deed, right: Right) -> Done | Denied | Taken:
         """Do something to a live claim."""
@@ -116,6 +126,15 @@ def nothing_view(nothing: Nothing) -> Document:
     """Return why no task is handed out, and what each task of the backlog waits for."""
     waiting = [{"task": f"#{each.task}", "because": each.because} for each in nothing.waiting]
     return {"error": nothing.sentence, "reason": nothing.why, "waiting": waiting}
+
+
+def imported_view(imported: Imported) -> Document:
+    """Return what became of one line of a claims file."""
+    line, outcome = imported.line, imported.outcome
+    told: Document = {"line": line.number, "task": line.task, "owner": line.owner}
+    if isinstance(outcome, Taken):
+        return told | {"id": None, "generation": None, "refused": outcome.sentence}
+    return told | {"id": outcome.id, "generation": outcome.generation, "refused": None}
 
 
 def report_view(report: Report) -> Document:

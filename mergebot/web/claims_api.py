@@ -23,6 +23,7 @@ from mergebot.domain.holding import (
     Unpark,
 )
 from mergebot.domain.ids import Lane
+from mergebot.domain.importing import ImportFaults, read_claims_file
 from mergebot.domain.ledger import Taken, proof_of
 from mergebot.domain.limits import PARK_REVIEW_S
 from mergebot.ports.forge import Permission
@@ -46,6 +47,9 @@ from mergebot.web.claims_bodies import (
 )
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
+
+FAULTS_SHOWN = 20
+"""Lines of a refused file that are named: enough to see what is wrong with it."""
 
 Work = Callable[[Request, Lane, Caller, Fields], Response]
 
@@ -131,6 +135,20 @@ def _next(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
             return JSONResponse(given_view(given), status_code=HTTPStatus.CREATED)
         case Nothing() as nothing:
             return JSONResponse(nothing_view(nothing), status_code=HTTPStatus.CONFLICT)
+
+
+def _import(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
+    text = found.get("file")
+    if not isinstance(text, str) or not text.strip():
+        raise wrong("file", "file must be the text of a claims file: lines of task | owner | time")
+    lines = read_claims_file(text)
+    if isinstance(lines, ImportFaults):
+        raise wrong("file", " ".join(lines.faults[:FAULTS_SHOWN]))
+    for line in lines:
+        fault = protected_fault(desk_of(request).parts, lane, line.patterns, who.permission)
+        if fault:
+            raise Problem(HTTPStatus.FORBIDDEN, f"Line {line.number}: {fault}", field="file")
+    return JSONResponse(desk_of(request).take_over(lane, lines))
 
 
 def _audit(request: Request, lane: Lane, _who: Caller, _found: Fields) -> Response:
@@ -221,6 +239,7 @@ ROUTES = [
     Route(CLAIMS, board),
     Route(CLAIMS, asking(Permission.WRITE, _claim), methods=["POST"]),
     Route(CLAIMS + "/next", asking(Permission.WRITE, _next), methods=["POST"]),
+    Route(CLAIMS + "/import", asking(Permission.MAINTAIN, _import), methods=["POST"]),
     Route(CLAIMS + "/audit", look_over),
     Route(CLAIMS + "/audit", asking(Permission.MAINTAIN, _audit), methods=["POST"]),
     Route(CLAIMS + "/worktrees", asking(Permission.WRITE, _worktrees), methods=["POST"]),

@@ -152,6 +152,18 @@ def test_the_next_task_is_handed_out_once_and_a_refusal_names_its_reason(
     assert again.json()["waiting"] == [{"task": "#5", "because": "ada is at it"}]
 
 
+def test_a_plain_claims_file_is_taken_over_line_by_line(client: TestClient) -> None:
+    made(client)
+    file = "AUTH-142 | agent-9 | 2026-11-29\n#7 | agent-3 | 2026-11-29 | docs/**\n"
+    assert client.post(f"{API}/import", json={"file": file}, headers=ADA).status_code == 403
+    answer = client.post(f"{API}/import", json={"file": file}, headers=ADMIN).json()
+    first, second = answer["claims"]
+    assert (first["id"], "claimed already" in first["refused"]) == (None, True)
+    assert client.get(f"{API}/{second['id']}").json()["claims"] == ["docs/**"]
+    wrong = client.post(f"{API}/import", json={"file": "a | b | soon"}, headers=ADMIN)
+    assert (wrong.status_code, wrong.json()["field"]) == (422, "file")
+
+
 def test_reading_needs_no_token_and_claiming_does(client: TestClient) -> None:
     assert client.get(API).status_code == 200
     assert client.post(API, json=AUTH).status_code == 401

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from threading import Event, Timer
+from threading import Event, Thread, Timer
 from time import monotonic
 
 import pytest
 
-from mergebot.ports.sandbox import Exited, OverLimit, Stopped, TimedOut
+from mergebot.ports.sandbox import Exited, OverLimit, StepEnd, Stopped, TimedOut
 from tests.contract.sandbox.steps import Bench, alive
 from tests.support.waiting import eventually
 
@@ -197,3 +197,20 @@ def test_a_worker_that_is_killed_leaves_nothing(bench: Bench, marker: str) -> No
         assert alive(f"sleep {marker}")
         worker.send_signal(signal.SIGKILL)
     eventually(lambda: not alive(marker), within_s=2, what="the step's processes are gone")
+
+
+def test_steps_that_start_at_once_in_one_workspace_see_each_others_files(bench: Bench) -> None:
+    for number in range(200):
+        (bench.workspace / f"file-{number}").write_text("content")
+    meet = "touch {0}; until [ -e {1} ]; do sleep 0.05; done"
+    ends: list[StepEnd] = []
+
+    def one(command: str) -> None:
+        ends.append(bench.sandbox.run(bench.order(command), bench.printed.extend, lambda: True))
+
+    threads = [Thread(target=one, args=(meet.format(*pair),)) for pair in ("ab", "ba")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [isinstance(end, Exited) and end.code for end in ends] == [0, 0]

@@ -20,6 +20,7 @@ from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
+from mergebot.ports.leases import LeaseLost
 from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.chain import request_for
 from mergebot.services.claiming import landed as end_landed_claim
@@ -32,6 +33,9 @@ log = structlog.get_logger()
 
 BATCH = 50
 WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
+Hold = Callable[[], object]
+"""Keeps the lease; raises LeaseLost where somebody else publishes by now."""
+
 TRIES_MAX = 50
 ROUNDS = 5
 MARKER = "<!-- mergebot:"
@@ -44,14 +48,16 @@ def publish(parts: Parts, lane: Lane) -> None:
     resource = f"publish:{lane.key}"
     while lease := parts.leases.acquire(resource, ttl_s=LANE_LEASE_S, purpose="publish"):
         try:
-            _publish(parts, lane)
+            _publish(parts, lane, lambda held=lease: parts.leases.extend(held, ttl_s=LANE_LEASE_S))
+        except LeaseLost:
+            log.info("publishing_taken_over", lane=lane.repo)
         finally:
             wanted = parts.leases.release(lease)
         if not wanted:
             return
 
 
-def _publish(parts: Parts, lane: Lane) -> None:
+def _publish(parts: Parts, lane: Lane, hold: Hold) -> None:
     account = str(parts.forge.me().id)
     while due := parts.store.due_effects(lane, parts.clock.now(), limit=BATCH):
         for each in due:
@@ -60,21 +66,23 @@ def _publish(parts: Parts, lane: Lane) -> None:
                 # What is due stays due, its newest state is written then, and nothing has failed.
                 log.info("publishing_paced", wait_s=wait)
                 return
-            _counted(parts, lane, each)
+            _counted(parts, lane, each, hold)
 
 
-def _counted(parts: Parts, lane: Lane, due: Due) -> None:
+def _counted(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
     """Write one effect, unless that killed its worker again and again."""
     if parts.store.begin(lane, due.effect.key) > STARTS_MAX:
         _later(parts, lane, due, "writing it killed its worker", STARTS_KEEP_S)
         return
-    _one(parts, lane, due)
+    _one(parts, lane, due, hold)
     parts.store.end(lane, due.effect.key)
 
 
-def _one(parts: Parts, lane: Lane, due: Due) -> None:
+def _one(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
     try:
-        _do(parts, lane, due)
+        _do(parts, lane, due, hold)
+    except LeaseLost:
+        raise
     except Unavailable as error:
         _later(parts, lane, due, str(error), error.retry_after_s)
     except Missing as error:
@@ -100,10 +108,10 @@ def _later(parts: Parts, lane: Lane, due: Due, why: str, retry_after_s: float) -
     parts.store.delay_effect(lane, due, parts.clock.now() + wait)
 
 
-def _do(parts: Parts, lane: Lane, due: Due) -> None:
+def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
     match due.effect:
         case PublishNotice(pr):
-            _notice(parts, lane, pr)
+            _notice(parts, lane, pr, hold)
         case Tell(pr, topic, text):
             _tell(parts, lane, pr, topic, text=text)
         case RemoveLabel(pr, label):
@@ -150,11 +158,11 @@ def _tell(parts: Parts, lane: Lane, pr: int, topic: str, *, text: str) -> None:
         _add(parts, lane, pr, f"{parts.letters.render(template, facts)}\n\n{marker}\n")
 
 
-def _notice(parts: Parts, lane: Lane, pr: int) -> None:
-    """Write until what stands there is what the record says now.
+def _notice(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
+    """Write until what stands there is what the record says now; raises LeaseLost.
 
-    Whoever was paused in the middle writes old news over what another publisher wrote since, and
-    no forge has a compare-and-swap for comments.
+    Whoever was paused in the middle could write old news over what another publisher wrote since,
+    and no forge has a compare-and-swap for comments: so the lease is asked for right before.
     """
     for _ in range(ROUNDS):
         letter = letter_for(parts, lane, pr)
@@ -163,6 +171,7 @@ def _notice(parts: Parts, lane: Lane, pr: int) -> None:
         record = parts.store.notice(lane, pr)
         if record is not None and record.digest == letter.digest:
             return
+        hold()
         comment = _write_some(parts, lane, pr, letter, record)
         if letter.check is not None:
             parts.forge.report(lane.repo, letter.check)

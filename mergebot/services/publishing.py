@@ -1,6 +1,7 @@
 """The outbox: bringing comments, checks, labels and kept commits up to date, once each."""
 
 from collections.abc import Callable
+from functools import partial
 
 import structlog
 
@@ -48,7 +49,7 @@ def publish(parts: Parts, lane: Lane) -> None:
     resource = f"publish:{lane.key}"
     while lease := parts.leases.acquire(resource, ttl_s=LANE_LEASE_S, purpose="publish"):
         try:
-            _publish(parts, lane, lambda held=lease: parts.leases.extend(held, ttl_s=LANE_LEASE_S))
+            _publish(parts, lane, partial(parts.leases.extend, lease, ttl_s=LANE_LEASE_S))
         except LeaseLost:
             log.info("publishing_taken_over", lane=lane.repo)
         finally:

@@ -4,7 +4,9 @@ The services, the planner and the memory store are the production ones; what is 
 world around them.
 """
 
+import logging
 from collections import Counter
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from random import Random
@@ -107,10 +109,11 @@ class Town:
     results: Results = field(default_factory=Results)
     deliveries: int = 0
     commits: int = 0
+    doomed: tuple[int, Callable[[], None]] | None = None
     restless_at: float = START
 
     def __post_init__(self) -> None:
-        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
+        self._hear_mistakes()
         repositories._known.clear()
         stage = self.stage = Stage(self.seed)
         self.mood = Mood(Random(self.seed + 1))
@@ -129,6 +132,20 @@ class Town:
         self.checker.note_rights()
         self._found()
         self._staff()
+
+    def _hear_mistakes(self) -> None:
+        """Take what the services log as an error of their own for a broken promise."""
+
+        def mistake(logger: object, name: str, event: MutableMapping[str, object]) -> str:
+            if str(event["event"]).endswith("_failed"):
+                self.stage.broken.append(f"I08 no mistake of ours: {event}")
+            self.stage.tally[f"told:{event['event']}"] += 1
+            raise structlog.DropEvent
+
+        loud = structlog.make_filtering_bound_logger(logging.ERROR)
+        structlog.configure(
+            processors=[mistake], wrapper_class=loud, cache_logger_on_first_use=False
+        )
 
     def _found(self) -> None:
         tree = {".mergebot.toml": rules(self.stage.rng), "app": "0", "readme": "0"}
@@ -178,6 +195,8 @@ class Town:
         if name == "commit" and isinstance(result, Snapshot) and isinstance(args[1], Commit):
             self.office.idle = 0
             self.commits += 1
+            if self.doomed and self.commits == self.doomed[0]:
+                self.stage.later(0.0, self.doomed[1])
             self.checker.committed(result, args[1].candidates)
 
     def _ran(self, name: str, args: tuple[object, ...], result: object) -> None:
@@ -227,17 +246,11 @@ class Town:
             self.stage.later(at, lambda: self._fell("all_lost", redis, nothing))
 
     def _loses(self, redis: tuple[object, ...], lost: int) -> None:
-        kept, before = keep(redis), self.commits
-
-        def wait() -> None:
-            if self.commits - before >= lost:
-                self._fell("writes_lost", redis, kept)
-            elif not self.mood.calm:
-                self.stage.later(0.05, wait)
-
-        wait()
+        kept = keep(redis)
+        self.doomed = (self.commits + lost, lambda: self._fell("writes_lost", redis, kept))
 
     def _fell(self, kind: str, redis: tuple[object, ...], kept: Kept) -> None:
+        self.doomed = None
         self.stage.tally[kind] += 1
         self.stage.tell(f"REDIS FALLS: {kind}")
         put_back(redis, kept)

@@ -1,6 +1,7 @@
 """Checks that need no running bot: a repository's rules, and a change against its claim."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -101,3 +102,25 @@ def check_scope(base: str, head: str, claim_file: Path, *, admin: bool, json_: b
         click.echo("\n".join(found.details), err=True)
     if not inside:
         raise click.exceptions.Exit(1)
+
+
+@scope.command(name="pre-push", hidden=True)
+@click.argument("remote")
+@click.argument("url")
+def pre_push(remote: str, url: str) -> None:
+    """Refuse a push of commits outside the claim on their branch: git's hook `pre-push`.
+
+    A push that cannot be checked goes on and says so; the gate checks everything again.
+    """
+    from mergebot.cli.agents import outside_claim, pushed_branches  # noqa: PLC0415  # slow to import
+
+    strays = 0
+    for branch, commit in pushed_branches(sys.stdin):
+        for sentence in outside_claim(remote, url, branch, commit):
+            click.echo(f"{branch}: {sentence}", err=True)
+            strays += 1
+    if strays:
+        raise click.ClickException(
+            "This push leaves its claim, so it was refused: take these paths out of the commits, or"
+            " `mergebot claim extend`."
+        )

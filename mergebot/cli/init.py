@@ -19,6 +19,7 @@ BYTES_MAX = 1024 * 1024
 @click.option("--run", "command", default="", help="The gate's command; guessed where not given.")
 @click.option("--yes", is_flag=True, help="Take the guess without asking.")
 @click.option("--workflows", is_flag=True, help="Also write the workflow files for GitHub Actions.")
+@click.option("--agents", is_flag=True, help="Only tell agents: AGENTS.md and a pre-push hook.")
 @click.option("--app", is_flag=True, help="Make a GitHub App instead, by a page with one button.")
 @click.option("--print", "print_", is_flag=True, help="With --app: only print the App's settings.")
 @click.option("--name", default="mergebot", show_default=True, help="With --app: its name.")
@@ -37,10 +38,16 @@ def init(  # noqa: PLR0913  # one argument for each option
     *,
     yes: bool,
     workflows: bool,
+    agents: bool,
     app: bool,
     print_: bool,
 ) -> None:
     """Set a repository up for mergebot: its rules, its workflows, or the App."""
+    if agents:
+        from mergebot.cli.agents import tell_agents  # noqa: PLC0415  # only this needs git
+
+        tell_agents(directory)
+        return
     if not app:
         _write_rules(directory, command, sure=yes)
         if workflows:

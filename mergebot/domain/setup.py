@@ -84,6 +84,41 @@ def rules_file(guess: Guess) -> str:
     )
 
 
+AGENTS_BEGIN = "<!-- mergebot: begin -->"
+AGENTS_END = "<!-- mergebot: end -->"
+AGENTS = """\
+## Landing changes: mergebot
+
+Changes reach the trunk through mergebot's queue alone. `mergebot mcp` offers these steps as tools.
+
+1. Take a task: `mergebot claim next`, or claim the files of your own before you change them:
+   `mergebot claim add 'src/auth/**' --task '#12' --branch task-12`. If somebody holds them, take
+   another task; never work on files that you did not claim.
+2. Work on the branch that the claim names. Need more files? `mergebot claim extend ID docs/x.md`.
+3. Before pushing, check the diff (`check_diff`); the pre-push hook refuses what lies outside.
+4. Open a pull request whose description has this block, then `mergebot enqueue PR`:
+
+   ```mergebot
+   task = "#12"
+   claims = ["src/auth/**"]
+   ```
+
+5. Wait for `landed` or `ejected` (`wait`, `mergebot show PR --json`). Ejected: do what `next_action`
+   says, and queue again only where `may_requeue` is true. Never queue the same head unchanged.
+6. Not going to finish? `mergebot claim release ID`. Waiting for a person? `mergebot claim park ID`.
+"""
+
+
+def with_agents_section(text: str) -> str:
+    """Return an AGENTS.md or CLAUDE.md with the section in it, once, in place of an older one."""
+    section = f"{AGENTS_BEGIN}\n{AGENTS}{AGENTS_END}\n"
+    begin, end = text.find(AGENTS_BEGIN), text.find(AGENTS_END)
+    if 0 <= begin < end:
+        return text[:begin] + section + text[end + len(AGENTS_END) :].removeprefix("\n")
+    before = text.rstrip("\n")
+    return f"{before}\n\n{section}" if before else section
+
+
 def manifest(name: str, public_url: str, redirect_url: str) -> dict[str, object]:
     """Return the manifest from which GitHub makes the App; `redirect_url` gets the code back."""
     return {

@@ -3,7 +3,6 @@
 The docstring of a tool is what the agent reads of it.
 """
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from anyio import to_thread
 
 from mergebot.adapters.bot_api import Bot, Json, of
 from mergebot.adapters.claim_tokens import ClaimTokens
-from mergebot.domain.scope import Enqueuer, Inside, Outside
+from mergebot.domain.scope import Inside, Outside
 from mergebot.ports.errors import Refused
-from mergebot.wiring.checkout import Question, branch_here, check_checkout
+from mergebot.wiring.checkout import branch_here
+from mergebot.wiring.own_scope import Span, check_claimed, patterns_on
 
 WAIT_S_MAX = 600.0
 LOOK_S = 1.0
@@ -88,19 +88,16 @@ class Tools:
         """
         patterns = claims or self._patterns(claim_id)
         trunk = base or f"origin/{self._get('queue')['trunk']['branch']}"
-        listed = json.dumps(patterns, ensure_ascii=False)
-        block = f'```mergebot\ntask = "check"\nclaims = {listed}\n```\n'
-        found = check_checkout(self.directory, Question(trunk, "HEAD", block, Enqueuer.MEMBER))
-        match found:
+        match check_claimed(self.directory, patterns, Span(trunk, "HEAD")):
             case Inside(paths):
                 return {
                     "inside": True, "paths": list(paths), "strayed": [], "details": [],
                     "next_action": "push",
                 }  # fmt: skip
-            case Outside():
+            case Outside(strayed=strayed, details=details):
                 return {
-                    "inside": False, "paths": [], "strayed": [*map(str, found.strayed)],
-                    "details": list(found.details),
+                    "inside": False, "paths": [], "strayed": list(strayed),
+                    "details": list(details),
                     "next_action": "take these paths out of the commits, or extend the claim",
                 }  # fmt: skip
 
@@ -161,9 +158,9 @@ class Tools:
         if claim_id:
             return list(self._get("claims", claim_id)["claims"])
         branch = branch_here(self.directory)
-        for each in self._get("claims")["claims"]:
-            if branch and each["id"] and each["branch"] == branch:
-                return list(each["claims"])
+        found = patterns_on(self.bot, self.repo, branch)
+        if found is not None:
+            return found
         where = f"the branch {branch}" if branch else "this checkout"
         raise Refused(f"There is no claim on {where}: claim the files first, or name the claim.")
 

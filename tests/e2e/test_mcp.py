@@ -1,6 +1,7 @@
 """An agent's tools over MCP, on stdin and stdout, against the running product."""
 
 import json
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.support.forge import ForgeProcess
-from tests.support.product import COMMAND, RULES, Project, Stack, clean_environment
+from tests.support.product import COMMAND, RULES, Project, Stack, clean_environment, run
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +48,17 @@ def agent(project: Project) -> StdioServerParameters:
         args=["mcp", "--repo", "ada/tooled", "--directory", str(project.work.path)],
         env=clean_environment() | settings,
     )
+
+
+def push(project: Project, branch: str) -> subprocess.CompletedProcess[str]:
+    """Push as somebody in whose clone the hook runs."""
+    environment = agent(project).env or {}
+    path = f"{COMMAND.parent}:{environment['PATH']}"
+    return subprocess.run(
+        ["git", "push", "-q", "-f", "origin", f"HEAD:{branch}"],
+        cwd=project.work.path, env=environment | {"PATH": path},
+        capture_output=True, check=False, text=True, timeout=60,
+    )  # fmt: skip
 
 
 def ask(project: Project, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
@@ -135,3 +147,19 @@ def test_an_agent_claims_parks_and_releases_and_is_told_who_holds_what(project: 
     )
     assert "bob has docs/** for T-1" in refused
     assert (parked["state"], released["state"]) == ("parked", "ended")
+
+
+def test_the_hook_refuses_a_push_outside_the_claim_and_lets_one_inside_through(
+    project: Project,
+) -> None:
+    assert run("init", "--agents", "--directory", str(project.work.path)).code == 0
+    (project.work.path / "AGENTS.md").unlink()
+    (held,) = ask(project, ("claim", {"task": "T-3", "claims": ["web/**"], "branch": "t-3"}))
+    project.work.start("t-3")
+    project.work.commit("Stray", {"web/a": "a\n", "else.txt": "x\n"})
+    refused = push(project, "t-3")
+    assert (refused.returncode, "t-3: " in refused.stderr) == (1, True)
+    assert "This push leaves its claim" in refused.stderr
+    ask(project, ("extend", {"claim_id": held["id"], "claims": ["else.txt"]}))
+    inside = push(project, "t-3")
+    assert (inside.returncode, "claim" in inside.stderr) == (0, False), inside.stderr

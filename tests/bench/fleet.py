@@ -11,7 +11,7 @@ from time import monotonic
 from mergebot.cli.demo.hub import Person
 from tests.bench.stack import Stack, wait
 
-LAND_S = 60.0
+LAND_S = 170.0
 LABEL = "merge-queue"
 
 

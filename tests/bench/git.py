@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 
 from mergebot.adapters.git.mirrors import GitMirrors, MirrorGit
+from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.ids import Sha, parse_sha
 from mergebot.domain.policy import Method
 from mergebot.domain.pulls import Repository
@@ -78,6 +79,10 @@ def _replays(small: Place, large: Place) -> Iterator[Row]:
 def _landings(large: Place) -> Iterator[Row]:
     ours, tree, clone = Samples(), Samples(), Samples()
     pull = ROUNDS
+    first = _timed(_first_workspace, large)
+    yield Row(
+        "git", "the first workspace on a host", first, "s", None, "its tree is kept for a day"
+    )
     for _ in range(FRESH_ROUNDS):
         for sample, way in ((ours, _land), (tree, _land_by_worktree), (clone, _land_by_clone)):
             pull += 1
@@ -100,17 +105,24 @@ def _rebase(place: Place, base: Sha, head: Sha) -> None:
     git(place.clone, "rebase", "--quiet", base)
 
 
+def _first_workspace(place: Place) -> None:
+    workspaces = DirectoryWorkspaces(place.home / "rooms")
+    room = workspaces.create("first")
+    place.mirror.export(place.tip, room)
+    workspaces.destroy(room)
+
+
 def _land(place: Place, base: Sha, pull: int) -> None:
     """Land as the bot does, with a workspace for the gate that is made and thrown away."""
     head = place.mirror.fetch("main", [pull]).head
     assert head is not None
     merged = _replay(place, base, head)
-    room = place.home / f"room-{pull}"
-    room.mkdir()
-    place.mirror.export(merged, str(room))
+    workspaces = DirectoryWorkspaces(place.home / "rooms")
+    room = workspaces.create(f"run-{pull}")
+    place.mirror.export(merged, room)
     receipt = Receipt('{"v":1}')
     pushed = place.mirror.push_landing(_push(base, merged, receipt))
-    shutil.rmtree(room)
+    workspaces.destroy(room)
     assert pushed is PushOutcome.LANDED, pushed
 
 

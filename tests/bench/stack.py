@@ -99,8 +99,10 @@ class Stack:
             self.hub.add_webhook(repo, self.owner, f"{bot.address}/hooks/github", bot.secret)
         self._made.append(bot)
         self._rooms.enter_context(running("up", settings=_settings(self.hub, bot, repos, workers)))
-        for repo in repos:
-            wait(lambda repo=repo: bot.ready(repo), f"a green trunk of {repo}", within_s=START_S)  # type: ignore[misc]  # a default binds the loop's value
+        try:
+            wait(lambda: all(map(bot.ready, repos)), "a green trunk everywhere", within_s=START_S)
+        except NeverCame as error:
+            raise NeverCame(f"{error}; the bot said:\n{bot.log.read_text()[-2000:]}") from None
         return bot
 
 

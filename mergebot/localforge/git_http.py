@@ -40,7 +40,14 @@ CONFIG = {
     "uploadpack.allowTipSHA1InWant": "true",
 }
 # Pull requests' refs are the forge's own: everybody may fetch them and nobody may push them.
-HIDDEN = {"receive.hideRefs": "refs/pull", "uploadpack.hideRefs": "refs/forge"}
+# A name that starts with refs/ would make git find two refs of one name; GitHub refuses it, too.
+# One setting may be given several times, here by its name in another case.
+HIDDEN = {
+    "receive.hideRefs": "refs/pull",
+    "receive.hiderefs": "refs/tags/refs",
+    "transfer.hideRefs": "refs/heads/refs",
+    "uploadpack.hideRefs": "refs/forge",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from mergebot.localforge.git import ZERO, Update
 from mergebot.localforge.store import Row, Store
 
 HEADS = "refs/heads/"
+MISLEADING = ("refs/heads/refs/", "refs/tags/refs/")
 Rules = dict[str, Any]
 
 
@@ -72,6 +73,11 @@ def _protected(forge: Forge, repo: Row, user: Row, update: Update) -> str | None
     if missing and not bypass:
         plural = f"{len(missing)} of {len(required_checks(rules))} required status checks are"
         one = f'Required status check "{missing[0]}" is'
+    if update.new != ZERO and update.ref.startswith(MISLEADING):
+        return "GH002: Sorry, branch or tag names starting with 'refs/' are not allowed."
+    guest = lent(forge.store, repo, user)
+    if guest and (update.ref not in guest or update.new == ZERO):
+        return "Maintainers may only push to the branches of open pull requests"
         return f"{plural if len(missing) > 1 else one} expected."
     return None
 

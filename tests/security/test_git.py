@@ -3,14 +3,16 @@ from pathlib import Path
 import pytest
 
 from mergebot.adapters.git.mirrors import MirrorGit
+from mergebot.ports.errors import Barred
 from mergebot.ports.git import PushOutcome
 from tests.contract.git.scenes import landable, landing, mirror_of, proposed
+from tests.contract.git.served import serving
 from tests.support.gitrepo import Repo
 
 
 @pytest.fixture
 def remote(tmp_path: Path) -> Repo:
-    repo = Repo.init(tmp_path / "remote.git")
+    repo = Repo.init(tmp_path / "origin.git")
     repo.commit("Start", {"a": "1\n"})
     return repo
 
@@ -63,6 +65,17 @@ def test_a_kept_commit_finds_its_place_beside_a_branch_of_that_name(
     remote.git("update-ref", "refs/heads/refs/mergebot/candidate/7", head)
     git.keep_candidate(7, merged)
     assert remote.git("rev-parse", "refs/mergebot/candidate/7") == merged
+
+
+def test_where_git_finds_two_refs_it_is_said_which(tmp_path: Path, remote: Repo) -> None:
+    with serving(remote) as server:
+        git = mirror_of(server.url, tmp_path / "http")
+        head = proposed(remote, {"n": "1\n"})
+        push = landing(landable(git), head, branch="")
+        remote.git("update-ref", "refs/heads/refs/heads/main", head)
+        with pytest.raises(Barred, match=r"called refs/heads/main.*delete it"):
+            git.push_landing(push)
+    assert remote.log() == ["Start"]
 
 
 def test_nothing_of_a_push_stays_behind_in_the_mirror(remote: Repo, git: MirrorGit) -> None:

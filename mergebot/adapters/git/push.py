@@ -43,6 +43,9 @@ _OPTIONS = (
 )
 
 
+_TWO_FIT = "matches more than one"
+
+
 @dataclass(frozen=True, slots=True)
 class _Move:
     """One ref to move from an expected value; an empty `old` says that it must not exist."""
@@ -127,7 +130,8 @@ def _staged(git: GitDir, moves: Sequence[_Move]) -> Iterator[str]:
     """Give a refspec that moves these refs and no others, whatever else the remote has.
 
     A plain `sha:refs/heads/main` fails where somebody pushed a branch or a tag that is called
-    `refs/heads/main` itself, because git finds two that fit. A pattern names refs in full.
+    `refs/heads/main` itself, because git finds two that fit. A pattern names refs in full; over
+    HTTP git looks a second time, and `_outcome` says what is in the way.
     """
     room = f"{OUTGOING}/{token_hex(8)}"
     names = [f"{room}/{move.ref.removeprefix('refs/')}" for move in moves]
@@ -142,6 +146,8 @@ def _staged(git: GitDir, moves: Sequence[_Move]) -> Iterator[str]:
 def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
     """Conclude from each ref's fate, the trunk's first; raises Refused or _NotesMoved."""
     results = parse(answer)
+    if _TWO_FIT in answer.err:
+        raise Barred(f"a branch or tag is called {moves[0].ref}, so git finds two: delete it")
     if not results:
         reason = failure(answer)
         if answer.code and isinstance(reason, Refused):

@@ -51,6 +51,8 @@ def refusal(forge: Forge, repo: Row, user: Row, update: Update) -> str | None:
 
     Objects of the update must already be readable in the repository or in the quarantine.
     """
+    if update.new != ZERO and update.ref.startswith(MISLEADING):
+        return "GH002: Sorry, branch or tag names starting with 'refs/' are not allowed."
     protected = _protected(forge, repo, user, update)
     return protected or rulesets.refusal(forge, repo, user, update)
 
@@ -73,11 +75,6 @@ def _protected(forge: Forge, repo: Row, user: Row, update: Update) -> str | None
     if missing and not bypass:
         plural = f"{len(missing)} of {len(required_checks(rules))} required status checks are"
         one = f'Required status check "{missing[0]}" is'
-    if update.new != ZERO and update.ref.startswith(MISLEADING):
-        return "GH002: Sorry, branch or tag names starting with 'refs/' are not allowed."
-    guest = lent(forge.store, repo, user)
-    if guest and (update.ref not in guest or update.new == ZERO):
-        return "Maintainers may only push to the branches of open pull requests"
         return f"{plural if len(missing) > 1 else one} expected."
     return None
 

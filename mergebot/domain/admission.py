@@ -53,7 +53,8 @@ class Request:
     """A wish to land `pull` at `head`, by `actor`, who may do `permission` here.
 
     `blocked` is which others have to land first, `stacked_on` the branch of one of them.
-    `unlandable` is why the forge's own rules would refuse whatever the gate says, "" for nothing.
+    `asked` is why its task waits for a person, and `unlandable` why the forge's own rules would
+    refuse whatever the gate says; "" for nothing.
     """
 
     pull: PullRequest
@@ -65,6 +66,7 @@ class Request:
     claim: Claim | NoClaim | Overlap | tuple[str, ...]
     way: Labelled | Retried
     unlandable: str = ""
+    asked: str = ""
     blocked: str = ""
     stacked_on: str = ""
 
@@ -113,6 +115,7 @@ def _first_state(
         or _no_landing(request)
         or _bad_claim(request)
         or _spent(snapshot, candidate)
+        or _asked(request)
         or _same_again(request, latest)
     )
     if refused is not None:
@@ -210,6 +213,13 @@ def _spent(snapshot: Snapshot, candidate: Candidate) -> tuple[Reason, str] | Non
             "somebody with write permission may ask again with a reason"
         ),
     )
+
+
+def _asked(request: Request) -> tuple[Reason, str] | None:
+    """Refuse a task about which a person was asked, unless somebody says why to try again."""
+    if not request.asked or isinstance(request.way, Retried):
+        return None
+    return Reason.BUDGET_SPENT, request.asked
 
 
 def _same_again(request: Request, latest: Candidate | None) -> tuple[Reason, str] | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from mergebot.domain.admission import Labelled, Request, Retried, admit
-from mergebot.domain.candidate import Candidate, Kind, Landing, NoClaim, Parked, Queued
+from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Actor, Lane, Sha
@@ -14,6 +14,7 @@ from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
+from mergebot.services.escalating import waits_for_person
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import pin
 from mergebot.services.stacking import FREE, standing_of
@@ -129,6 +130,8 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
     standing = standing_of(parts, lane, wish.pull)
     # What nobody may queue reserves nothing either.
     allowed = permission >= Permission.WRITE or listed
+    claim = pin(parts, lane, wish.pull) if allowed else NoClaim()
+    known = claim if isinstance(claim, Claim) else NoClaim()
     return Request(
         pull=wish.pull,
         head=wish.head,
@@ -136,7 +139,8 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         actor=wish.actor,
         permission=permission,
         approvals=_approvals(parts, lane, wish.pull),
-        claim=pin(parts, lane, wish.pull) if allowed else NoClaim(),
+        claim=claim,
+        asked=waits_for_person(parts, lane, known),
         unlandable=cannot_land(parts, lane, parts.store.read(lane).policy),
         way=wish.way,
         blocked=standing.blocked,

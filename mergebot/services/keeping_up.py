@@ -8,6 +8,7 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.pulls import PullRequest
 from mergebot.services.auditing import closed, sweep
 from mergebot.services.early_warning import want_look
+from mergebot.services.escalating import escalate
 from mergebot.services.parts import Parts
 
 LOOKS_MAX = 20
@@ -20,7 +21,7 @@ just got the bot wants no comments on everything that lies there."""
 
 
 def keep_up(parts: Parts, lane: Lane, pulls: Mapping[int, PullRequest]) -> None:
-    """Look at open pull requests whose news was lost, and at claims that fell silent."""
+    """Look at open pull requests whose news was lost, at claims that fell silent, and for whom to ask."""
     seen = {early.pr: early for early in parts.ledger.early(lane)}
     fresh_at = parts.clock.now() - FRESH_S
     moved = [
@@ -33,6 +34,7 @@ def keep_up(parts: Parts, lane: Lane, pulls: Mapping[int, PullRequest]) -> None:
     want_look(parts, lane, *moved[:LOOKS_MAX])
     closed(parts, lane, *gone[:LOOKS_MAX])
     sweep(parts, lane)
+    escalate(parts, lane)
 
 
 def _news(pull: PullRequest, early: Early | None, fresh_at: float) -> bool:

@@ -19,7 +19,7 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 
-_PYTEST = re.compile(r"^(?:E {2,}\S|FAILED \S|ERROR \S)")
+_PYTEST = re.compile(r"^(?:E {2,}\S|FAILED [^\s(]|ERROR [^\s(])")
 _TRACEBACK = re.compile(r"^\s*Traceback \(most recent call last\)")
 _ERROR = re.compile(
     r"^(?:\S.*?:\d+(?::\d+)?: ?(?:fatal )?(?:error|Error|ERROR)\b"  # file:line: error: message

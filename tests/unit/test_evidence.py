@@ -43,6 +43,7 @@ def test_output_is_shown_as_text(output: bytes, text: str) -> None:
         ("gcc\nmake: *** [Makefile:2: all] Error 2", "make: *** [Makefile:2"),
         ("fine\nsrc/app.py:10: undefined name 'y'\nmore", "src/app.py:10: undefined"),
         ("ok  a\n--- FAIL: TestB (0.00s)\n    b_test.go:9: no", "--- FAIL: TestB"),
+        ("ERROR: t\n-\nTypeError: no\n\nRan 1 test\n\nFAILED (errors=1)", "TypeError: no"),
         ("nothing\n\n\nof note\n\n", "nothing\nof note"),
     ],
 )

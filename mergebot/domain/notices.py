@@ -230,7 +230,7 @@ HEADLINES = {
     Reason.FORBIDDEN_CONTENT: "Holds content that may not land here",
     Reason.TOO_LARGE: "Too large to land",
     Reason.EMPTY: "There is nothing to land",
-    Reason.CLAIM_MISSING: "A claim is needed here",
+    Reason.CLAIM_MISSING: "A valid claim is needed here",
     Reason.CLAIM_OVERLAP: "Somebody else has claimed these files",
     Reason.PROTECTED_PATH: "Changes protected files",
     Reason.NOT_PERMITTED: "Not permitted to land",

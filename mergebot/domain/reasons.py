@@ -84,7 +84,7 @@ _TABLE = {
         "ejected",
         "nothing",
         True,
-        "add a mergebot claim block to the description, then label again",
+        "put a valid mergebot claim block into the description, then label again",
     ),
     Reason.CLAIM_OVERLAP: Consequence(
         "ejected", "nothing", True, "wait for the other claim to end, then label again"
@@ -93,7 +93,10 @@ _TABLE = {
         "ejected", "nothing", True, "name the path literally in the claim and let an admin label"
     ),
     Reason.NOT_PERMITTED: Consequence(
-        "ejected", "nothing", True, "ask someone with write permission to label"
+        "ejected",
+        "nothing",
+        True,
+        "once the cause is gone, let someone with write permission label",
     ),
     Reason.BRANCH_RULES: Consequence(
         "ejected", "nothing", True, "change the branch rules or the change, then label again"

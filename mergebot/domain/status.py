@@ -148,7 +148,7 @@ def status_document(candidate: Candidate, setting: Setting, place: Place = NOWHE
         "may_requeue": may_requeue(candidate, left),
         "next_action": next_action(candidate, left),
         "repro": _repro(candidate, setting),
-        "text": explanation(state),
+        "text": explanation(state) or _without_rules(state, setting.policy),
         "url": setting.page(candidate.pr),
     }
 
@@ -204,6 +204,15 @@ def explanation(state: State) -> str:
             return "It does not apply on top of the change ahead; it is tried again when that ends."
         case Failing(judging=judging):
             return _judging(judging)
+        case _:
+            return ""
+
+
+def _without_rules(state: State, policy: Policy | PolicyFaults | NoPolicy) -> str:
+    """Return why one that waits does not move while the rules on the trunk are broken."""
+    match state, policy:
+        case Queued(), PolicyFaults(faults=faults):
+            return plain("It waits: .mergebot.toml on the trunk is broken. " + " ".join(faults))
         case _:
             return ""
 

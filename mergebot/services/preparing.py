@@ -203,7 +203,7 @@ def _refusal(
     if any(path in CONFIG_PATHS for path in replay.merge.paths):
         rules = read_rules(git, parts.rules, replay.merge.merged)
         if isinstance(rules.policy, PolicyFaults):
-            text = "its own .mergebot.toml is broken: " + "; ".join(rules.policy.faults)
+            text = "its own .mergebot.toml is broken: " + " ".join(rules.policy.faults)
             return _No(Reason.INVALID_CONFIG, PlainEvidence(text))
     return None
 

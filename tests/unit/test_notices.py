@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.gate import Failed, StepResult
 from mergebot.domain.limits import PR_CHARS_MAX
 from mergebot.domain.notices import Beside, Notice, halted, notice_of, told
+from mergebot.domain.policy import EXAMPLE, PolicyFaults
 from mergebot.domain.reasons import Fault, Reason
 from mergebot.domain.status import Place, read_hidden_line
 from tests.support.sample import (
@@ -94,6 +96,19 @@ def test_a_letter_reads_as_it_should(name: str) -> None:
 def test_the_last_failure_says_that_a_person_decides() -> None:
     text = letter(notice(STATES["failed"], failures=3))
     assert "**Next:** a person decides. All 3 attempts are used up" in text
+
+
+def test_the_smallest_valid_file_is_shown_as_a_file() -> None:
+    said = PlainEvidence(f"there is no gate; the smallest valid file:\n\n{EXAMPLE}")
+    text = letter(notice(Ejected(Reason.INVALID_CONFIG, said, 5.0)))
+    assert f"smallest valid file:\n\n```toml\n{EXAMPLE}```\n" in text
+
+
+def test_one_that_waits_for_broken_rules_is_told_what_is_wrong_with_them() -> None:
+    broken = replace(SETTING, policy=PolicyFaults(("queue.lable is no known key.",)))
+    found = notice_of(candidate(Queued()), broken, place=Place(position=1, eta_s=None))
+    text = letter(found)
+    assert "It waits: .mergebot.toml on the trunk is broken. queue.lable is no known key." in text
 
 
 def test_an_answer_to_a_request_is_disarmed_too() -> None:

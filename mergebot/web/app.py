@@ -28,7 +28,7 @@ def create_app(parts: WebParts) -> Starlette:
         app.state.hub.stop()
 
     routes = [
-        Route("/hooks/github", hooks.github, methods=["POST"]),
+        Mount("/hooks", routes=[Route("/github", hooks.github, methods=["POST"])]),
         Route("/healthz", health.healthz),
         Route("/readyz", health.readyz),
         Route("/metrics", health.metrics),

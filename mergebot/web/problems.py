@@ -35,7 +35,10 @@ def answer(request: Request, problem: Problem) -> Response:
 
 async def on_problem(request: Request, error: Exception) -> Response:
     """Answer what a handler refused."""
-    return answer(request, sort(error))
+    response = answer(request, sort(error))
+    if isinstance(error, HTTPException):
+        response.headers.update(error.headers or {})
+    return response
 
 
 def sort(error: Exception) -> Problem:

@@ -93,6 +93,13 @@ def test_brackets_in_strings_nest_nothing(client: TestClient) -> None:
     assert answer.status_code == HTTPStatus.ACCEPTED
 
 
+def test_only_post_is_taken(client: TestClient) -> None:
+    answer = client.get("/hooks/github")
+    assert answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+    assert answer.headers["Allow"] == "POST"
+    assert answer.json() == {"error": "this address does not take that method", "field": None}
+
+
 def test_a_compressed_body_is_refused(site: Website, client: TestClient) -> None:
     headers = hook_headers(BODY) | {"Content-Encoding": "gzip"}
     answer = client.post("/hooks/github", content=BODY, headers=headers)

@@ -134,8 +134,8 @@ def _heard(parts: Parts, lane: Lane, news: LaneNews) -> bool:
     match news:
         case LabelSet():
             _label(parts, lane, news)
-        case PullMoved(number=number, action=action):
-            _moved(parts, lane, number, action)
+        case PullMoved():
+            _moved(parts, lane, news)
         case ReviewGiven(number=number):
             _pull(parts, lane, number)
         case CommentMade():
@@ -175,15 +175,16 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
     bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
 
 
-def _moved(parts: Parts, lane: Lane, number: int, action: str) -> None:
+def _moved(parts: Parts, lane: Lane, news: PullMoved) -> None:
     """Look at a pull request that changed, and at its claim."""
+    number = news.number
     _pull(parts, lane, number)
-    if action == "closed":
+    if news.action == "closed":
         _drop_kept(parts, lane, number)
         for each in waiting_for_others(parts.store.read(lane)):
             _pull(parts, lane, each)
         closed(parts, lane, number)
-    elif action in SHAPING:
+    elif news.action in SHAPING and news.sender.id != parts.forge.me().id:
         want_look(parts, lane, number)
 
 

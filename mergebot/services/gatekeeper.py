@@ -46,13 +46,15 @@ class Source:
 
     `rebuild` replays an order that this host's mirror does not hold and returns the commit that
     came of it. `setup_from` is the trunk's tip: the gate's setup never sees anything else.
-    `trial` asks the repository's own CI, where the gate wants that too.
+    `trial` asks the repository's own CI, where the gate wants that too. `ended` is called once a
+    result is on record: a tick is due.
     """
 
     git: Git
     rebuild: Callable[[RunOrder], Sha]
     setup_from: Sha
     trial: Callable[[RunOrder, Watch], TrialEnd] = lambda _order, _watch: ()
+    ended: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Gatekeeper:
     worker: str
 
     def gate(self, lane: Lane, run: str, source: Source) -> bool:
-        """Run the gate `run` of a lane; True when a result was recorded, so a tick is due.
+        """Run the gate `run` of a lane; True when a result was recorded, and `source` heard of it.
 
         Raises Unavailable when the store does not answer; the run is then found silent later.
         """
@@ -84,13 +86,16 @@ class Gatekeeper:
         log = GateLog(self.redaction)
         desk = Desk(self.runs, self.logs, self.clock)
         progress = RunProgress(worker=self.worker, started_at=now, beat=now)
-        with Heartbeat(desk, lane, run, log, progress) as heartbeat:
-            ends_at = now + taken.order.spec.timeout_s
-            gate = _Gate(self, lane, taken.order, source, log, heartbeat, ends_at)
-            result = gate.result()
-        if result is None:
-            return False
-        return self.runs.finish(lane, run, result, self.clock.now())
+        # The workspace is removed last: nobody who waits for the verdict waits for that.
+        with ExitStack() as rooms:
+            with Heartbeat(desk, lane, run, log, progress) as heartbeat:
+                ends_at = now + taken.order.spec.timeout_s
+                gate = _Gate(self, lane, taken.order, source, log, heartbeat, rooms, ends_at)
+                result = gate.result()
+            if result is None or not self.runs.finish(lane, run, result, self.clock.now()):
+                return False
+            source.ended()
+            return True
 
 
 class _Undecided(Exception):
@@ -107,13 +112,15 @@ class _Gate:
     source: Source
     log: GateLog
     heartbeat: Heartbeat
+    rooms: ExitStack
     ends_at: float
 
     def result(self) -> GateResult | None:
         """Run the gate; None once nobody wants it."""
         try:
             self._bring_in()
-            with self._caches() as keep, self._workspace(self.order.merged) as workspace:
+            with self._caches() as keep:
+                workspace = self.rooms.enter_context(self._workspace(self.order.merged))
                 return self._steps(workspace, keep)
         except Unwanted:
             return None

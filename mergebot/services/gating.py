@@ -31,8 +31,10 @@ def gate(parts: Parts, keeper: Gatekeeper, lane: Lane, run: str) -> None:
     def trial(order: RunOrder, watch: Watch) -> TrialEnd:
         return Trial(parts, git, lane, order).run(watch)
 
-    if keeper.gate(lane, run, Source(git, chain.rebuild, snapshot.tip, trial)):
+    def ended() -> None:
         parts.doorbell.tick(lane)
+
+    keeper.gate(lane, run, Source(git, chain.rebuild, snapshot.tip, trial, ended))
 
 
 def sweep(store: Store, workspaces: Workspaces) -> None:

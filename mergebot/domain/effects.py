@@ -85,7 +85,7 @@ class DropCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ClosePull:
-    """Close a PR that landed from a fork as other commits: no forge can see that it did."""
+    """Close a PR that landed from a fork as other commits, where the forge cannot see that it did."""
 
     pr: int
 

@@ -34,6 +34,8 @@ class PullRequest:
     """A pull request as the forge describes it now.
 
     `head_repo` is "" when the fork is gone; `merged` and `closed` are both true once merged.
+    `lent` says that who may push to this repository may push to the fork's branch too; listings do
+    not tell.
     """
 
     number: int
@@ -50,3 +52,4 @@ class PullRequest:
     draft: bool
     created_at: float
     url: str
+    lent: bool = False

@@ -139,7 +139,9 @@ def _check_push(forge: Forge, caller: Caller, repo: Row) -> None:
         allowed = mine and caller.permissions.get("contents") == "write"
     else:
         held = repositories.role(forge.store, repo, caller.user)
-        allowed = repositories.allows(held, "write")
+        allowed = repositories.allows(held, "write") or bool(
+            protection.lent(forge.store, repo, caller.user)
+        )
     full = repositories.full_name(repo)
     if not allowed:
         raise ApiError(
@@ -151,7 +153,8 @@ def _check_push(forge: Forge, caller: Caller, repo: Row) -> None:
 
 def _environment(visit: Visit) -> dict[str, str]:
     request, headers = visit.request, visit.request.headers
-    guarded = protection.any_in(visit.forge.store, visit.repo["id"])
+    guest = visit.caller.user and protection.lent(visit.forge.store, visit.repo, visit.caller.user)
+    guarded = guest or protection.any_in(visit.forge.store, visit.repo["id"])
     hooks = visit.forge.root / "hooks" / ("guarded" if guarded else "plain")
     config = CONFIG | HIDDEN | {"core.hooksPath": str(hooks.resolve())}
     env = ENVIRONMENT | {

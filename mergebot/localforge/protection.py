@@ -29,6 +29,28 @@ def any_in(store: Store, repo_id: int) -> bool:
     )
 
 
+def lent(store: Store, repo: Row, user: Row) -> frozenset[str]:
+    """Return the branches of a fork that somebody without a role there may push to.
+
+    They are those of open pull requests whose author lets maintainers edit, for whoever may write
+    where these go.
+    """
+    if repositories.allows(repositories.role(store, repo, user), "write"):
+        return frozenset()
+    rows = store.all(
+        "SELECT head_ref, pulls.repo_id FROM pulls JOIN issues ON issues.id = issue_id"
+        " WHERE head_repo_id = ? AND pulls.repo_id != head_repo_id AND maintainer_can_modify = 1"
+        " AND issues.state = 'open'",
+        repo["id"],
+    )
+    return frozenset(
+        HEADS + row["head_ref"]
+        for row in rows
+        if (target := repositories.by_id(store, row["repo_id"]))
+        and repositories.allows(repositories.role(store, target, user), "write")
+    )
+
+
 def required_checks(rules: Rules | None) -> list[str]:
     """Return the names of the checks that a branch requires."""
     asked = (rules or {}).get("required_status_checks") or {}
@@ -53,6 +75,9 @@ def refusal(forge: Forge, repo: Row, user: Row, update: Update) -> str | None:
     """
     if update.new != ZERO and update.ref.startswith(MISLEADING):
         return "GH002: Sorry, branch or tag names starting with 'refs/' are not allowed."
+    guest = lent(forge.store, repo, user)
+    if guest and (update.ref not in guest or update.new == ZERO):
+        return "Maintainers may only push to the branches of open pull requests"
     protected = _protected(forge, repo, user, update)
     return protected or rulesets.refusal(forge, repo, user, update)
 

@@ -224,6 +224,13 @@ class Git(Protocol):
         """
         ...
 
+    def push_fork(self, fork: Repository, branch: str, *, old: Sha, new: Sha) -> None:
+        """Move a fork's branch from `old` to `new`; raises Refused where it is not at `old`.
+
+        A fork that does not lie on this repository's own host is refused before it is asked.
+        """
+        ...
+
     def keep_candidate(self, pull: int, merged: Sha) -> None:
         """Publish a merged commit at refs/mergebot/candidate/<pull>."""
         ...

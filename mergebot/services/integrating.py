@@ -44,6 +44,7 @@ from mergebot.services.branch_rules import forget_branch_rules
 from mergebot.services.chain import request_for
 from mergebot.services.contracting import contract_turn
 from mergebot.services.deciding import commit
+from mergebot.services.forks import move_forks, take_back, unseen
 from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import claim_turn
@@ -256,6 +257,7 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     except Barred as error:
         raise Unavailable(f"this account may not push: {error}", FORGE_WAIT_S) from error
     except Refused as error:
+        take_back(hands.parts, hands.git, decision.snapshot, load.landings)
         forget_branch_rules(hands.parts, decision.snapshot.lane)
         return _barred(decision, load, f"the forge refused the push: {error}")
     match outcome:
@@ -274,6 +276,7 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
 def _send(hands: Hands, decision: Decision, load: _Load) -> PushOutcome:
     """Push; without the authors' branches where those are protected but still at their heads."""
     snapshot = decision.snapshot
+    move_forks(hands.parts, hands.git, snapshot, load.landings)
     outcome = hands.git.push_landing(_push_of(snapshot, load, _branch_to_move))
     if outcome is not PushOutcome.HEAD_REFUSED or _moved(hands, snapshot, load):
         return outcome
@@ -283,13 +286,15 @@ def _send(hands: Hands, decision: Decision, load: _Load) -> PushOutcome:
 def _moved(hands: Hands, snapshot: Snapshot, load: _Load) -> tuple[Candidate, ...]:
     """Return those whose pull requests are not what was gated any more."""
     pulls = [
-        (each, hands.parts.forge.pull(snapshot.lane.repo, each.pr)) for each in load.candidates
+        (each, {each.head, state.merge.merged}, hands.parts.forge.pull(snapshot.lane.repo, each.pr))
+        for each, state in load.landings
     ]
-    return tuple(each for each, pull in pulls if pull.head != each.head or pull.closed)
+    return tuple(each for each, own, pull in pulls if pull.head not in own or pull.closed)
 
 
 def _without_the_moved(hands: Hands, decision: Decision, load: _Load) -> Decision:
     """Cancel those whose branch moved; what is left of their group is gated anew."""
+    take_back(hands.parts, hands.git, decision.snapshot, load.landings)
     gone = _moved(hands, decision.snapshot, load) if load.more else load.candidates
     text = "the branch moved or went away at the last moment"
     cancelled = Cancelled(Reason.HEAD_CHANGED, text, decision.snapshot.now)
@@ -360,6 +365,7 @@ def _settle(hands: Hands, decision: Decision, load: _Load) -> Decision:
 def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
     """Go on from the trunk as it is: gated anew where it moved, else pushed again a little later."""
     lane = decision.snapshot.lane
+    take_back(hands.parts, hands.git, decision.snapshot, load.landings)
     tip = hands.git.fetch(lane.trunk, []).trunk
     if tip == load.base:
         moves = [(each, Verified(state.merge, state.verdict)) for each, state in load.landings]
@@ -370,21 +376,13 @@ def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
     return observe(hands.parts, hands.git, back, tip) if tip else back
 
 
-def _left_open(snapshot: Snapshot, candidate: Candidate) -> bool:
-    """Tell whether the forge cannot see that it landed: a fork's branch is not ours to move."""
-    merging = snapshot.policy is not None and snapshot.policy.queue.method is Method.MERGE
-    merge = candidate.state.merge if isinstance(candidate.state, Landing) else None
-    same = merge is not None and merge.merged == candidate.head
-    return not (candidate.proposal.same_repository or merging or same)
-
-
 def _landed(hands: Hands, decision: Decision, load: _Load) -> Decision:
     for candidate, state in load.landings:
         receipt = Receipt(state.receipt)
         landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
         text = f"landed as {short(state.merge.merged)}"
         decision = decision.move(candidate, landed, text).receipt(receipt)
-        if _left_open(decision.snapshot, candidate):
+        if unseen(decision.snapshot, candidate, state.merge):
             decision = decision.want(ClosePull(candidate.pr))
     decision = tip_landed(decision, load.merged)
     if any(changes_rules(state.merge) for _, state in load.landings):

@@ -26,6 +26,7 @@ from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.chain import request_for
 from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.early_warning import look_early
+from mergebot.services.forks import close_unseen
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -127,7 +128,7 @@ def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
         case EndClaim(pr, receipt):
             end_landed_claim(parts, lane, pr, receipt)
         case ClosePull(pr):
-            parts.forge.close(lane.repo, pr)
+            close_unseen(parts, lane, pr)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
 

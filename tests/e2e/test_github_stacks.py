@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.forge import ForgeProcess
+from tests.support.forge import ForgeProcess, Work
 from tests.support.product import RULES, Project, Stack
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("stacking", "squashing", "depending", "forking", "forked")
+NAMES = ("stacking", "squashing", "depending", "forking", "forked", "lent", "lending", "returned")
 METHOD = '[queue]\nmethod = "{method}"\nfork_pull_requests = true\n\n' + RULES
 
 
@@ -85,22 +85,58 @@ def test_a_declared_dependency_lands_first(stack: Stack) -> None:
     assert project.trunk()[:2] == ["Second", "First"]
 
 
+def from_fork(project: Project, **asked: Any) -> tuple[int, Work, str]:
+    """Open a pull request from fred's fork; returns its number, the fork's clone and its head."""
+    forge, name = project.stack.forge, project.name
+    token = forge.user("fred")
+    forge.call("POST", f"/repos/ada/{name}/forks", {}, token=token)
+    work = forge.clone(f"fred/{name}", project.stack.home.parent / f"fred-{name}", "fred")
+    work.start("change", "origin/main~1")
+    head = work.commit("From a fork", {"fork.txt": "1\n"})
+    work.push("-q", "HEAD:change")
+    body = {"title": "From a fork", "head": "fred:change", "base": "main", **asked}
+    made = forge.call("POST", f"/repos/ada/{name}/pulls", body, token=token)
+    return int(made.json()["number"]), work, head
+
+
 @pytest.mark.parametrize(("name", "method"), [("forking", "merge"), ("forked", "rebase")])
 def test_a_change_from_a_fork_lands_its_branch_is_left_alone_and_it_is_closed(
     stack: Stack, name: str, method: str
 ) -> None:
     project = ruled(stack, name, method)
-    forge, token = stack.forge, stack.forge.user("fred")
-    forge.call("POST", f"/repos/ada/{name}/forks", {}, token=token)
-    work = forge.clone(f"fred/{name}", stack.home.parent / f"fred-{name}", "fred")
-    work.start("change", "origin/main~1")
-    head = work.commit("From a fork", {"fork.txt": "1\n"})
-    work.push("-q", "HEAD:change")
-    body: dict[str, Any] = {"title": "From a fork", "head": "fred:change", "base": "main"}
-    number = forge.call("POST", f"/repos/ada/{name}/pulls", body, token=token).json()["number"]
+    number, work, head = from_fork(project, maintainer_can_modify=False)
     project.label(number)
     project.becomes(number, "landed")
     stack.until(lambda: project.pull(number)["state"] == "closed", "the pull request to close")
     assert project.pull(number)["merged"] is (method == "merge")
     assert work.git("ls-remote", "origin", "refs/heads/change").out.startswith(head)
     assert project.state(number) == "landed"
+
+
+@pytest.mark.parametrize(("name", "method"), [("lent", "rebase"), ("lending", "squash")])
+def test_a_forks_branch_that_is_lent_moves_along_and_the_change_shows_as_merged(
+    stack: Stack, name: str, method: str
+) -> None:
+    project = ruled(stack, name, method)
+    number, work, _ = from_fork(project)
+    project.label(number)
+    merged = project.becomes(number, "landed")["merged"]
+    stack.until(lambda: project.pull(number)["state"] == "closed", "the pull request to close")
+    assert project.pull(number)["merged"] is True
+    assert work.git("ls-remote", "origin", "refs/heads/change").out.startswith(merged)
+    assert work.git("ls-remote", "origin", "refs/heads/main").out[:40] != merged
+
+
+def test_a_lent_branch_is_given_back_where_the_push_fails_and_moves_again_with_the_next(
+    stack: Stack,
+) -> None:
+    project = ruled(stack, "returned", "rebase")
+    number, work, _ = from_fork(project)
+    where = "/ada/returned(.git)?/git-receive-pack$"
+    stack.forge.fault("error_before", method="POST", path=where, status=502, times=1)
+    project.label(number)
+    landed = project.becomes(number, "landed")
+    assert "the push did not go through" in [each["text"] for each in landed["story"]]
+    stack.until(lambda: project.pull(number)["merged"], "the pull request to be merged")
+    moved = work.git("ls-remote", "origin", "refs/heads/change").out
+    assert moved.startswith(landed["merged"])

@@ -13,6 +13,7 @@ from mergebot.adapters.git.push import (
     drop_trial,
     fence,
     keep_candidate,
+    push_fork,
     push_landing,
     push_trial,
 )
@@ -155,6 +156,10 @@ class MirrorGit(Git):
     def fence(self, merged: Sha, generation: int) -> Receipt | None:
         """Settle whether `merged` landed: no push of it up to `generation` lands from now on."""
         return fence(self.remote, merged, generation)
+
+    def push_fork(self, fork: Repository, branch: str, *, old: Sha, new: Sha) -> None:
+        """Move a fork's branch from `old` to `new`; raises Refused where it is not at `old`."""
+        push_fork(self.remote.beside(fork.clone_url), branch, old=old, new=new)
 
     def keep_candidate(self, pull: int, merged: Sha) -> None:
         """Publish a merged commit at refs/mergebot/candidate/<pull>."""

@@ -26,7 +26,7 @@ from mergebot.adapters.git.refs import (
     mirror_trunk,
     trial_ref,
 )
-from mergebot.adapters.git.remote import PUSH, Remote, failure
+from mergebot.adapters.git.remote import FORK_PUSH, PUSH, Remote, failure
 from mergebot.domain.ids import Sha
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.errors import Barred, Refused, Unavailable
@@ -191,6 +191,19 @@ def _remember(git: GitDir, tips: Mapping[str, Sha]) -> None:
     with if_free(git, Area.FETCHED) as free:
         if free:
             git.ask("update-ref", "--stdin", stdin=lines.encode())
+
+
+def push_fork(remote: Remote, branch: str, *, old: Sha, new: Sha) -> None:
+    """Move a fork's branch by lease; raises Refused or Unavailable where it did not move."""
+    move = _Move(branch_ref(branch), old, new)
+    with _staged(remote.git, [move]) as refspec:
+        lease = f"--force-with-lease={move.ref}:{old}"
+        arguments = (*_OPTIONS, lease, "--end-of-options", remote.url, refspec)
+        answer = remote.ask("push", *arguments, limits=FORK_PUSH)
+    if parse(answer).get(move.ref, UNKNOWN).fate is Fate.STALE:
+        raise Refused("The fork's branch is not where it was")
+    if answer.code:
+        raise _failure(answer, move.ref)
 
 
 def push_trial(remote: Remote, pull: int, merged: Sha) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import stamina
 
@@ -14,6 +14,7 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 
 ASK = Limits(30.0)
 FETCH = Limits(900.0)
+FORK_PUSH = Limits(10.0)
 PUSH = Limits(50.0)
 """Less than a lane's lease: a push that hangs is read back by the holder that began it."""
 
@@ -82,6 +83,15 @@ class Remote:
                     raise failure(answer)
                 return answer
         raise Unavailable("the forge was not asked")
+
+    def beside(self, url: str) -> "Remote":
+        """Return another repository of the same host, spoken to from the same directory.
+
+        The token is good there alone, so any other address is Refused.
+        """
+        if origin_of(url) != origin_of(self.url):
+            raise Refused("The fork lies on another host than the repository")
+        return replace(self, url=url)
 
     def refs(self, *names: str) -> Mapping[str, Sha]:
         """Return those of the full ref names that exist on the remote, with what they name."""

@@ -163,14 +163,12 @@ class GithubForge:
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved, from the activity of its repository.
 
-        None where the forge has no such route, or lets us not see it. A branch that never moved
-        since it was made is older than its pull request, and than every label there: its time is
-        half a second earlier than the whole second that the forge tells.
+        None where the forge has no such route, or lets us not see it.
         """
         if not pull.head_repo:
             return None
         ref = f"refs/heads/{pull.head_branch}"
-        query: dict[str, str | int] = {"ref": ref, "direction": "desc", "per_page": 2}
+        query: dict[str, str | int] = {"ref": ref, "direction": "desc", "per_page": 30}
         aim = f"read when the branch of {repo}#{pull.number} moved"
         # On behalf of `repo`: an App need not be installed on the fork to read what is public.
         ask = Ask("GET", at(pull.head_repo, "activity"), aim, repo, query)
@@ -178,10 +176,8 @@ class GithubForge:
             with values.reading(ask):
                 listed = self._client.send(ask)
                 moves = [each for each in listed if each["ref"] == ref]
-                if not moves:
-                    return None
-                made = len(listed) == 1 and moves[0].get("activity_type") == "branch_creation"
-                return values.seconds(moves[0]["timestamp"]) - (0.5 if made else 0.0)
+                bot = self.me().id if len(moves) > values.ROUND_TRIP else 0
+                return values.pushed_at(moves, bot=bot)
         except Refused:
             return None
 

@@ -5,7 +5,7 @@ missing or odd; `reading` turns these into one Unavailable, because an answer th
 understands says nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -26,6 +26,7 @@ from mergebot.ports.forge import (
 
 CHECK = "mergebot"
 TITLE_CHARS_MAX = 140
+ROUND_TRIP = 2
 SUMMARY_CHARS_MAX = 65_000
 
 _GHOST = Actor(0, "ghost")
@@ -97,6 +98,7 @@ def pull(data: Mapping[str, Any]) -> PullRequest:
         draft=data.get("draft") is True,
         created_at=seconds(data["created_at"]),
         url=_text(data["html_url"]),
+        lent=data.get("maintainer_can_modify") is True,
     )
 
 
@@ -186,6 +188,26 @@ def _annotation(remark: Remark) -> dict[str, Any]:
         "annotation_level": "failure",
         "message": remark.text,
     }
+
+
+def pushed_at(moves: Sequence[Mapping[str, Any]], *, bot: int) -> float | None:
+    """Return when a branch last moved, from all its moves, newest first; None for no moves.
+
+    What the bot did and undid at once, for a landing that did not happen, is left out. A branch
+    that never moved since it was made is older than its pull request, and than every label there:
+    its time is half a second earlier than the whole second that the forge tells.
+    """
+    while len(moves) > ROUND_TRIP and _undone(moves[0], moves[1], bot):
+        moves = moves[ROUND_TRIP:]
+    if not moves:
+        return None
+    made = len(moves) == 1 and moves[0].get("activity_type") == "branch_creation"
+    return seconds(moves[0]["timestamp"]) - (0.5 if made else 0.0)
+
+
+def _undone(later: Mapping[str, Any], earlier: Mapping[str, Any], bot: int) -> bool:
+    own = all((each.get("actor") or {}).get("id") == bot for each in (later, earlier))
+    return own and (later["before"], later["after"]) == (earlier["after"], earlier["before"])
 
 
 def seconds(text: str) -> float:

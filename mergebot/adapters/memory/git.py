@@ -182,6 +182,10 @@ class MemoryGit(Git):
         self.remote.fence(merged, generation)
         return None
 
+    def push_fork(self, fork: Repository, branch: str, *, old: Sha, new: Sha) -> None:
+        """Refuse: of a fork only its pull requests' heads are kept here."""
+        raise Refused(f"{fork.full_name} lets nobody push {new} over {old} on {branch}")
+
     def keep_candidate(self, pull: int, merged: Sha) -> None:
         """Publish a merged commit at refs/mergebot/candidate/<pull>."""
         self.remote.move(self.me, {_kept(pull): self._commit(merged).id}, {})

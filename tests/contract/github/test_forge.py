@@ -1,10 +1,12 @@
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from mergebot.adapters.github.errors import Unclear
 from mergebot.adapters.github.forge import GithubForge
+from mergebot.adapters.github.values import pushed_at, seconds
 from mergebot.domain.ids import Actor
 from mergebot.ports.errors import Unavailable
 from mergebot.ports.forge import CheckReport, CheckState, Permission
@@ -122,6 +124,20 @@ def test_a_branch_that_only_its_creation_moved_is_older_than_every_label_of_that
     assert forge.head_pushed_at("o/r", pull) == 1795953599.5
     server.on("GET", "/repos/o/r/activity", Reply(200, [moved, made]))
     assert forge.head_pushed_at("o/r", pull) == 1795953600.0
+
+
+def test_what_the_bot_did_to_a_branch_and_undid_is_no_push() -> None:
+    def move(hour: int, before: str, after: str, who: int) -> dict[str, Any]:
+        at = {"ref": "refs/heads/b", "timestamp": f"2026-11-29T0{hour}:00:00Z"}
+        return at | {"before": before, "after": after, "actor": {"id": who}}
+
+    there, back = move(5, "h", "m", 9), move(6, "m", "h", 9)
+    pushed, made = move(2, "g", "h", 7), move(1, "0", "g", 7)
+    at = [pushed_at([back, there, pushed, made], bot=bot) for bot in (9, 8)]
+    assert at == [seconds(pushed["timestamp"]), seconds(back["timestamp"])]
+    assert pushed_at([there, pushed, made], bot=9) == seconds(there["timestamp"])
+    astray = back | {"after": "g"}
+    assert pushed_at([astray, there, pushed, made], bot=9) == seconds(back["timestamp"])
 
 
 def test_a_forge_that_cannot_say_when_a_head_was_pushed_says_none(

@@ -24,6 +24,7 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.leases import LeaseLost
 from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.chain import request_for
+from mergebot.services.deciding import decide
 from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.early_warning import look_early
 from mergebot.services.forks import close_unseen
@@ -173,7 +174,12 @@ def _notice(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
         record = parts.store.notice(lane, pr)
         if record is not None and record.digest == letter.digest:
             return
-        hold()
+        try:
+            hold()
+        except LeaseLost:
+            # What was written in the round before may stand over what the new holder wrote.
+            decide(parts, lane, lambda decision: decision.want(PublishNotice(pr, 0)))
+            raise
         comment = _write_some(parts, lane, pr, letter, record)
         if letter.check is not None:
             parts.forge.report(lane.repo, letter.check)

@@ -11,6 +11,9 @@ from enum import StrEnum
 
 from mergebot.domain.gate import ExternalChecks
 
+COMMAND = "external check"
+"""What stands for the command of a check that others run."""
+
 
 class Outcome(StrEnum):
     """What a check says now."""

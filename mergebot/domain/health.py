@@ -1,6 +1,7 @@
 """The trunk's health: the verdict for its exact tip, and what follows when it is red."""
 
 from mergebot.domain.decision import Decision
+from mergebot.domain.external import COMMAND, AllGreen, Awaited, OneRed
 from mergebot.domain.gate import Failed, NoVerdict, Passed
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import Checking, Green, Red, Run, Snapshot, UnknownHealth
@@ -36,6 +37,27 @@ def settle_trunk(decision: Decision) -> Decision:
             return _settle_check(decision, tip, run)
         case Red(probe=probe) as red if probe:
             return _settle_probe(decision, red, probe)
+        case _:
+            return decision
+
+
+def heard_outside(decision: Decision, tip: Sha, found: Awaited | AllGreen | OneRed) -> Decision:
+    """Apply what others' checks say now about a tip whose health was decided.
+
+    A green tip goes red by one red check. One that a check made red is green once all are.
+    """
+    state = decision.snapshot.state
+    match state.health, found:
+        case Green(known), OneRed(check) if known == tip:
+            greens = tuple(each for each in state.greens if each != tip)
+            red = Red(tip, decision.snapshot.now, "", check.name, COMMAND)
+            text = f"the trunk is red at {short(tip)}: the check {check.name} failed there"
+            return decision.lane(health=red, greens=greens).tell("trunk", text)
+        case Red(known, command=command), AllGreen() if (known, command) == (tip, COMMAND):
+            greens = (*state.greens, tip)[-GREENS_MAX:]
+            green = Green(tip, decision.snapshot.now)
+            text = f"the trunk is green at {short(tip)}: all its checks are green now"
+            return _leave(decision).lane(health=green, greens=greens).tell("trunk", text)
         case _:
             return decision
 

@@ -248,7 +248,9 @@ def _base_of(candidate: Candidate) -> Sha | None:
 
 def _bisects(snapshot: Snapshot) -> bool:
     policy = snapshot.policy
-    return policy is not None and policy.health.culprit is Culprit.BISECT
+    if policy is None or policy.health.check == "external":
+        return False
+    return policy.health.culprit is Culprit.BISECT
 
 
 def _merge_on(candidate: Candidate, base: Sha) -> Merge | None:

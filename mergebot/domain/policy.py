@@ -1,6 +1,6 @@
 """The repository's rules, `.mergebot.toml`, as values; DESIGN.md section 4 gives each meaning."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from mergebot.domain.gate import ExternalChecks, GateSpec
@@ -126,6 +126,28 @@ class Policy:
     budget: BudgetPolicy = field(default_factory=BudgetPolicy)
     fleet: FleetPolicy = field(default_factory=FleetPolicy)
     health: HealthPolicy = field(default_factory=HealthPolicy)
+
+    @property
+    def own_gate(self) -> GateSpec:
+        """Return the gate's own steps, without the checks of others."""
+        without = replace(self.gate, external=ExternalChecks())
+        return without if self.gate.external.checks else self.gate
+
+    @property
+    def trunk_gate(self) -> GateSpec:
+        """Return what decides whether the trunk's tip is green."""
+        match self.health.check:
+            case "external":
+                return replace(self.gate, steps=(), setup="")
+            case "both":
+                return self.gate
+            case _:
+                return self.own_gate
+
+    @property
+    def asks_others_about_trunk(self) -> bool:
+        """Tell whether others' checks speak on the trunk's health."""
+        return self.health.check != "gate" and bool(self.gate.external.checks)
 
 
 @dataclass(frozen=True, slots=True)

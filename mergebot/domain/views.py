@@ -50,7 +50,7 @@ def halted_view(snapshot: Snapshot) -> Document | None:
         "commit": commit,
         "found": bool(red and first_bad(red)),
         "step": red.step if red else None,
-        "run": red.run if red else None,
+        "run": (red.run or None) if red else None,
         "repairs": [each.pr for each in snapshot.candidates if each.kind is Kind.REPAIR],
     }
     if state.halt:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import structlog
 
 from mergebot.domain.decision import Decision
-from mergebot.domain.external import AllGreen, Awaited, CheckSeen, OneRed, Outcome, judge
+from mergebot.domain.external import COMMAND, AllGreen, Awaited, CheckSeen, OneRed, Outcome, judge
 from mergebot.domain.gate import Failed, NoVerdict, StepResult
 from mergebot.domain.ids import Lane, short
 from mergebot.domain.lane import Halt, RunOrder
@@ -28,7 +28,6 @@ SLOW_S = 10.0
 """Between two looks: most are answered for free, since nothing changed."""
 
 SILENT_MAX = 3
-COMMAND = "external check"
 NO_LOG = hashlib.sha256(b"").hexdigest()
 
 
@@ -52,8 +51,11 @@ class Trial:
     def run(self, watch: Watch) -> tuple[StepResult, ...] | Failed | NoVerdict | None:
         """Return what the checks say, None once nobody wants to know; raises Unavailable, Refused."""
         order = self.order
-        if not order.spec.external.checks or not order.pr:
+        if not order.spec.external.checks:
             return ()
+        if not order.pr:
+            # The trunk's tip is on a branch already, and whoever pushed it started its checks.
+            return self._wait(watch)
         self.git.push_trial(order.pr, order.merged)
         watch.say(f"{short(order.merged)} is pushed to mergebot/trial/{order.pr:d}")
         try:
@@ -101,7 +103,7 @@ class Trial:
             self.parts.store.end(self.lane, _silence(name))
 
     def _too_late(self, found: Awaited) -> NoVerdict:
-        for name in found.silent:
+        for name in found.silent if self.order.pr else ():
             if self.parts.store.begin(self.lane, _silence(name)) >= SILENT_MAX:
                 self._halt(name)
         if found.silent:

@@ -117,7 +117,10 @@ def _by_contract(
 
 def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decision:
     """Order the gate on the trunk's tip itself."""
-    decision, run = _order_commit(parts, decision, proposal.tip)
+    policy = decision.snapshot.policy
+    if policy is None:
+        return decision
+    decision, run = _order_commit(parts, decision, proposal.tip, policy.trunk_gate)
     before = decision.snapshot.state.health
     tries = before.tries if isinstance(before, UnknownHealth) else 0
     decision = decision.lane(health=Checking(proposal.tip, run, tries))
@@ -126,7 +129,10 @@ def check_trunk(parts: Parts, decision: Decision, proposal: CheckTrunk) -> Decis
 
 def probe(parts: Parts, decision: Decision, proposal: Probe, red: Red) -> Decision:
     """Order the gate on one of the commits that may have broken the trunk."""
-    decision, run = _order_commit(parts, decision, proposal.commit)
+    policy = decision.snapshot.policy
+    if policy is None:
+        return decision
+    decision, run = _order_commit(parts, decision, proposal.commit, policy.own_gate)
     narrowed = Red(
         tip=red.tip,
         since=red.since,
@@ -253,7 +259,9 @@ def _kept(
     return kept if genuine(parts.notary, snapshot.lane, kept) else None
 
 
-def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decision, str]:
+def _order_commit(
+    parts: Parts, decision: Decision, commit: Sha, spec: GateSpec
+) -> tuple[Decision, str]:
     snapshot = decision.snapshot
     policy = snapshot.policy
     if policy is None:
@@ -264,7 +272,7 @@ def _order_commit(parts: Parts, decision: Decision, commit: Sha) -> tuple[Decisi
         head=commit,
         base=commit,
         merged=commit,
-        spec=policy.gate,
+        spec=spec,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,
         order=policy.order,

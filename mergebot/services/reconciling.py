@@ -19,7 +19,7 @@ from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
 from mergebot.services.repositories import forget, git_of, repository_of
 from mergebot.services.tick import look
-from mergebot.services.trunk import read_rules
+from mergebot.services.trunk import consult, read_rules
 
 log = structlog.get_logger()
 
@@ -113,6 +113,7 @@ def _lane(parts: Parts, lane: Lane) -> None:
     look(parts, lane, git_of(parts, lane))
     if recover(parts, lane):
         return
+    consult(parts, lane)
     pulls = {pull.number: pull for pull in parts.forge.open_pulls(lane.repo)}
     for candidate in parts.store.read(lane).candidates:
         _follow(parts, lane, candidate.pr, pulls.get(candidate.pr))

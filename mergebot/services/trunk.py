@@ -4,18 +4,31 @@ from dataclasses import replace
 
 from mergebot.domain.candidate import Landing
 from mergebot.domain.decision import Decision
-from mergebot.domain.health import tip_moved
+from mergebot.domain.external import judge
+from mergebot.domain.health import heard_outside, tip_moved
 from mergebot.domain.ids import Lane, Sha, short
-from mergebot.domain.lane import Halt, Red, Rules
+from mergebot.domain.lane import Green, Halt, Red, Rules
 from mergebot.domain.limits import CONFIG_BYTES_MAX, REWIND_SURE_S
 from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 from mergebot.ports.git import Git
 from mergebot.ports.rules import RulesReader
+from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 
 KNOWN_LANDINGS = 10_000
 """Receipts of the record that are compared with those on git: all that it keeps."""
+
+
+def consult(parts: Parts, lane: Lane) -> None:
+    """Ask others' checks about a tip whose health was decided, where the rules want that."""
+    snapshot = parts.store.read(lane)
+    policy, health = snapshot.policy, snapshot.state.health
+    if policy is None or not policy.asks_others_about_trunk or not isinstance(health, Green | Red):
+        return
+    tip = health.tip
+    found = judge(policy.gate.external, parts.forge.checks(lane.repo, tip))
+    decide(parts, lane, lambda decision: heard_outside(decision, tip, found))
 
 
 def read_rules(git: Git, reader: RulesReader, commit: Sha) -> Rules:

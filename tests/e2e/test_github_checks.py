@@ -9,7 +9,8 @@ from tests.support.product import Project, Stack
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("outside", "silent")
+NAMES = ("outside", "silent", "trunk")
+ROUNDS = {"MERGEBOT_RECONCILE_SECONDS": "2"}
 EXTERNAL = """\
 [[gate.steps]]
 name = "test"
@@ -24,7 +25,10 @@ timeout = "{timeout}"
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     root = tmp_path_factory.mktemp("checks")
-    with ForgeProcess(root / "forge") as forge, Stack(root / "home", forge, NAMES) as running:
+    with (
+        ForgeProcess(root / "forge") as forge,
+        Stack(root / "home", forge, NAMES, ROUNDS) as running,
+    ):
         yield running
 
 
@@ -67,3 +71,21 @@ def test_a_check_that_never_reports_is_called_a_misconfiguration_by_name(stack: 
     project.propose("Add one", {"one.txt": "1\n"})
     halted = stack.until(project.halted, "the halt", within_s=60)
     assert "the check `ci / test` was not reported on 3 merged commits" in halted["reason"]
+
+
+def test_the_trunks_health_is_what_the_ci_says_about_its_tip(stack: Stack) -> None:
+    rules = EXTERNAL.format(timeout="2s") + '[health]\ncheck = "external"\n'
+    project = with_rules(stack, "trunk", rules)
+    tip = project.work.git("rev-parse", "HEAD").out
+    silent = "nobody reported the check `ci / test` in time"
+    stack.until(lambda: silent in (project.queue()["waiting"] or ""), "the reason", within_s=60)
+    assert stack.health("trunk") == "unknown"
+    report(project, tip, "success")
+    stack.until(lambda: stack.health("trunk") == "green", "green by its checks", within_s=60)
+    report(project, tip, "failure")
+    stack.until(lambda: stack.health("trunk") == "red", "red by its checks")
+    halted = project.halted()
+    assert halted
+    assert halted["step"] == "ci / test"
+    report(project, tip, "success")
+    stack.until(lambda: stack.health("trunk") == "green", "green again")

@@ -1,11 +1,16 @@
 # Every target sets itself up: .ci/setup makes .venv and installs what is missing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo check test bench format clean lint
+.PHONY: help demo check test fuzz bench format clean lint
 
 BIN := .venv/bin
 # Tiers of the fast loop; one that does not exist yet is left out.
-FAST := $(wildcard tests/unit tests/contract tests/stories tests/tidy)
+FAST := $(wildcard tests/unit tests/contract tests/security tests/stories tests/tidy)
+# What reads hostile input, and how many examples of it `make fuzz` looks at.
+FUZZED := tests/security/test_fuzz.py tests/contract/github/test_webhook.py \
+  $(addprefix tests/unit/test_,claims.py commands.py evidence.py markdown.py patterns.py \
+  policy_toml.py redact.py scope.py status.py)
+EXAMPLES ?= 2000
 # A part of the benchmark, by name: make bench PART=serial
 PART ?=
 
@@ -25,6 +30,11 @@ test: ## Everything: the fast loop, simulation, end to end, browser (under ten m
 	@bash .ci/setup test
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -q -n 2 --dist worksteal tests
+
+fuzz: ## Fuzz every parser with new examples for a while (more: make fuzz EXAMPLES=100000)
+	@bash .ci/setup check
+	MERGEBOT_TEST_SEED=$${MERGEBOT_TEST_SEED:-$$RANDOM} MERGEBOT_FUZZ_EXAMPLES=$(EXAMPLES) \
+	  $(BIN)/pytest -q -n 2 --timeout 3600 $(FUZZED)
 
 bench: ## Measure against a bare shell loop (one part: make bench PART=serial)
 	@bash .ci/setup check

@@ -1,6 +1,7 @@
 """Every run is the same run: one seed for test order, `random` and Hypothesis, shown at the top.
 
-MERGEBOT_TEST_SEED=<number> chooses another seed, and lets Hypothesis look at new examples.
+MERGEBOT_TEST_SEED=<number> chooses another seed, and lets Hypothesis look at new examples;
+MERGEBOT_FUZZ_EXAMPLES=<number> beside it says how many.
 Connections leave this machine in no test: pyproject.toml allows loopback and unix sockets only.
 """
 
@@ -16,6 +17,8 @@ DEFAULT_SEED = 20_261_129
 
 settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
+EXAMPLES = int(os.environ.get("MERGEBOT_FUZZ_EXAMPLES", "0"))
+settings.register_profile("fuzz", deadline=None, print_blob=True, max_examples=max(EXAMPLES, 1))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -25,7 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if chosen and not chosen.isdecimal():
         message = f"{SEED_VARIABLE} is {chosen!r}; it must be a whole number."
         raise pytest.UsageError(message)
-    settings.load_profile("explore" if chosen else "same")
+    profile = "fuzz" if EXAMPLES else "explore"
+    settings.load_profile(profile if chosen else "same")
     if config.option.randomly_seed == "default":
         config.option.randomly_seed = int(chosen or DEFAULT_SEED)
     if chosen and config.option.hypothesis_seed is None:

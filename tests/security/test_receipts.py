@@ -9,6 +9,8 @@ from tests.security.trunk import Trunk, new_notary
 from tests.support.gitrepo import Repo
 from tests.support.product import run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def trunk(tmp_path: Path) -> Trunk:

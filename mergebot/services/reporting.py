@@ -172,7 +172,9 @@ class Reporting:
         titles = {each.pr: each for each in self.store.ended(lane, limit=LOOK_BACK * 5)}
         return self._head(snapshot) | {
             "repo": lane.repo,
-            "landings": [receipt_view(each) | _title(each, titles) for each in shown],
+            "landings": [
+                {"author": None} | receipt_view(each) | _title(each, titles) for each in shown
+            ],
             "page": page,
             "more": len(receipts) > page * find.size,
         }
@@ -241,8 +243,7 @@ def story_view(entry: Entry) -> Document:
 
 def _title(receipt: Receipt, titles: Mapping[int, Candidate]) -> Document:
     known = titles.get(int(str(receipt.fields.get("pr", 0))))
-    author = known.proposal.author.login if known else None
-    return {"title": known.proposal.title if known else None, "author": author}
+    return {"title": known.proposal.title if known else None}
 
 
 def _steps(

@@ -117,6 +117,8 @@ def test_landings_are_receipts_newest_first(site: Website, client: TestClient) -
     found = client.get(f"{SHOP_API}/landings", params={"per_page": 2}).json()
     assert [each["pr"] for each in found["landings"]] == [196, 193]
     assert found["more"] is True
+    kept = site.store.landings(SHOP, limit=1)[0].fields
+    assert kept.items() <= found["landings"][0].items()
     assert {"v", "head", "base", "merged", "tree", "gate", "digest"} <= set(found["landings"][0])
 
 

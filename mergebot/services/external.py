@@ -28,6 +28,7 @@ SLOW_S = 10.0
 """Between two looks: most are answered for free, since nothing changed."""
 
 SILENT_MAX = 3
+TRIALS = "mergebot/trial/"
 NO_LOG = hashlib.sha256(b"").hexdigest()
 
 
@@ -125,6 +126,19 @@ class Trial:
             return decision.lane(halt=halt).tell("halted", text)
 
         decide(self.parts, self.lane, rule)
+
+
+def sweep_trials(parts: Parts, git: Git, lane: Lane) -> None:
+    """Remove trial branches that nobody waits at any more: their run's worker died."""
+    policy = parts.store.read(lane).policy
+    if policy is None or not policy.gate.external.checks:
+        return
+    names = [each for each in git.branches() if each.startswith(TRIALS)]
+    found = {int(each) for name in names if (each := name.removeprefix(TRIALS)).isdecimal()}
+    runs = parts.store.read(lane).runs.values()
+    for pr in sorted(found - {run.order.pr for run in runs if run.result is None}):
+        log.info("trial_branch_left_over", lane=lane.repo, pr=pr)
+        git.drop_trial(pr)
 
 
 def _silence(name: str) -> str:

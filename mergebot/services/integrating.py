@@ -49,6 +49,7 @@ from mergebot.services.own_check import show_own_check
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import claim_turn
 from mergebot.services.preparing import bring_in, scope_of
+from mergebot.services.stacking import dependency_turn
 from mergebot.services.trunk import observe, read_rules, with_rules
 from mergebot.services.vouching import signed, vouched
 
@@ -196,6 +197,7 @@ def _check(
     if not vouched(hands.parts.notary, lane, checked.verified.verdict):
         return Turn(Queued(), "no worker of this installation sealed its verdict: gated anew")
     turn = authorised(hands.parts, snapshot, candidate, facts.pull, policy)
+    turn = turn or dependency_turn(hands.parts, lane, facts.pull)
     turn = turn or claim_turn(hands.parts, snapshot, candidate, facts.pull)
     return turn or _derive_again(hands, snapshot, bounded(candidate, facts.permission), facts.pull)
 

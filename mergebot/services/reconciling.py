@@ -13,6 +13,7 @@ from mergebot.domain.pulls import PullRequest, Repository
 from mergebot.domain.views import idle_s
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.services.admitting import follow
+from mergebot.services.external import sweep_trials
 from mergebot.services.keeping_up import keep_up
 from mergebot.services.labelling import admit_labelled
 from mergebot.services.parts import Parts
@@ -119,6 +120,7 @@ def _lane(parts: Parts, lane: Lane) -> None:
         _follow(parts, lane, candidate.pr, pulls.get(candidate.pr))
     admit_labelled(parts, lane, list(pulls.values()))
     parts.doorbell.tick(lane)
+    sweep_trials(parts, git_of(parts, lane), lane)
     keep_up(parts, lane, pulls)
 
 

@@ -6,10 +6,12 @@ commits that landed with its parent are left out of its own replay.
 
 from dataclasses import dataclass
 
-from mergebot.domain.candidate import Candidate, Landed
+from mergebot.domain.candidate import Candidate, Landed, Parked
 from mergebot.domain.dependencies import depends_on
 from mergebot.domain.ids import Lane
+from mergebot.domain.landing import Turn
 from mergebot.domain.pulls import PullRequest
+from mergebot.domain.reasons import Reason
 from mergebot.ports.errors import Missing
 from mergebot.services.parts import Parts
 
@@ -37,17 +39,26 @@ def standing_of(parts: Parts, lane: Lane, pull: PullRequest) -> Standing:
         return FREE
     if pull.base != lane.trunk:
         return _stacked(parts, lane, pull)
-    blocked = next(
-        (
-            f"it depends on #{number}, which has not landed"
-            for number in depends_on(pull.body)
-            if number != pull.number and not _has_landed(parts, lane, number)
-        ),
-        "",
-    )
+    blocked = _undone(parts, lane, pull)
     candidate = parts.store.read(lane).candidate(pull.number)
     parent = _landed_with(parts, lane, candidate.proposal.base) if candidate else None
     return Standing(blocked, since=parent.head if parent else "")
+
+
+def dependency_turn(parts: Parts, lane: Lane, pull: PullRequest) -> Turn | None:
+    """Return what becomes of a PR that says by now that it depends on another one, else None."""
+    blocked = _undone(parts, lane, pull)
+    return Turn(Parked(Reason.NOT_READY, blocked), blocked) if blocked else None
+
+
+def _undone(parts: Parts, lane: Lane, pull: PullRequest) -> str:
+    """Say which of those that a PR depends on has not landed, "" where all have."""
+    waited_for = (
+        number
+        for number in depends_on(pull.body)
+        if number != pull.number and not _has_landed(parts, lane, number)
+    )
+    return next((f"it depends on #{number}, which has not landed" for number in waited_for), "")
 
 
 def _stacked(parts: Parts, lane: Lane, pull: PullRequest) -> Standing:

@@ -5,12 +5,14 @@ from dataclasses import asdict
 
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.news import (
+    CheckAsked,
     CommentMade,
     Ignored,
     LabelSet,
     News,
     PullFacts,
     PullMoved,
+    RepositoryChanged,
     ReviewGiven,
     TrunkPushed,
 )
@@ -40,5 +42,9 @@ def read_news(event: str, body: bytes) -> News:
             return TrunkPushed(**{**said, "after": Sha(said["after"])})
         case "ReviewGiven":
             return ReviewGiven(**said)
+        case "CheckAsked":
+            return CheckAsked(**said)
+        case "RepositoryChanged":
+            return RepositoryChanged(**said)
         case kind:
             return Ignored(f"{event} says {kind!r}, which nobody reads")

@@ -24,8 +24,8 @@ from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.leases import LeaseLost
 from mergebot.ports.store import Due, NoticeRecord
 from mergebot.services.chain import request_for
-from mergebot.services.deciding import decide
 from mergebot.services.claiming import landed as end_landed_claim
+from mergebot.services.deciding import decide
 from mergebot.services.early_warning import look_early
 from mergebot.services.forks import close_unseen
 from mergebot.services.notifying import Form, Letter, letter_for

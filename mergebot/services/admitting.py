@@ -12,6 +12,7 @@ from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
+from mergebot.ports.errors import Unavailable
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.escalating import waits_for_person
@@ -53,7 +54,7 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
     snapshot = decide(parts, lane, rule)
     current = snapshot.candidate(wish.pull.number) or parts.store.latest(lane, wish.pull.number)
     if current is None:
-        raise LookupError(f"#{wish.pull.number} was admitted and is not there")
+        raise Unavailable(f"#{wish.pull.number} was admitted, and the record was lost right then")
     return current
 
 

@@ -191,7 +191,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Everything one decision rests on, read once; `candidates` are the open ones by `seq`."""
+    """Everything one decision rests on, read once; `candidates` are the open ones by `seq`.
+
+    `mark` names the very commit that was read: a revision comes again once writes were lost.
+    """
 
     lane: Lane
     revision: int
@@ -200,6 +203,7 @@ class Snapshot:
     runs: Mapping[str, Run]
     slots: int
     now: float
+    mark: str = ""
 
     @property
     def policy(self) -> Policy | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from threading import RLock
 
 from mergebot.adapters.memory.runs import MemoryRuns
@@ -24,6 +25,10 @@ from mergebot.ports.basics import Clock
 from mergebot.ports.store import Commit, Due, NoticeRecord, SeenHead, Stale
 
 
+_MARKS = count(1)
+"""Names of commits, which never come again, whatever was lost."""
+
+
 @dataclass(slots=True)
 class _Outbox:
     """The effects of a lane by key, and when each is due."""
@@ -41,6 +46,7 @@ class _Record:
     """Everything about one lane; an ended candidate carries the revision at which it ended."""
 
     revision: int = 0
+    mark: str = ""
     state: LaneState = NEW_LANE
     candidates: tuple[Candidate, ...] = ()
     ended: dict[str, tuple[int, Candidate]] = field(default_factory=dict)
@@ -111,15 +117,17 @@ class MemoryStore:
                 runs=runs,
                 slots=self._runs.workers(now),
                 now=now,
+                mark=record.mark,
             )
 
     def commit(self, snapshot: Snapshot, commit: Commit) -> Snapshot:
         """Write a decision; raises Stale, and changes nothing, if the lane moved since."""
         with self._lock:
             record = self._record(snapshot.lane)
-            if record.revision != snapshot.revision:
+            if (record.revision, record.mark) != (snapshot.revision, snapshot.mark):
                 raise Stale(f"{snapshot.lane.repo} moved on since revision {snapshot.revision}")
-            after = committed(snapshot, commit)
+            after = replace(committed(snapshot, commit), mark=f"{next(_MARKS):x}")
+            record.mark = after.mark
             record.revision = after.revision
             record.state = after.state
             record.candidates = after.candidates

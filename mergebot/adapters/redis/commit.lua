@@ -2,18 +2,19 @@
 -- A repeat of the same commit, after an answer that was lost, counts as written.
 -- KEYS: state, ended, order, then every other key that is written.
 -- ARGV: revision read, name of this commit, new state, runs spoken of, ended candidates kept, event
--- channel, lane, then the writes: for each the number of its words and the words.
+-- channel, lane, name of the commit read, then the writes: for each the number of its words and the
+-- words. Names never come again, revisions do once Redis has lost what it wrote last.
 local lane = redis.call('HMGET', KEYS[1], 'revision', 'commit')
 local revision = tonumber(lane[1] or '0')
 if lane[2] == ARGV[2] then
   return 1
 end
-if revision ~= tonumber(ARGV[1]) then
+if revision ~= tonumber(ARGV[1]) or (lane[2] or '') ~= ARGV[8] then
   return 0
 end
 revision = revision + 1
 redis.call('HSET', KEYS[1], 'revision', revision, 'commit', ARGV[2], 'state', ARGV[3], 'runs', ARGV[4])
-local at = 8
+local at = 9
 while at <= #ARGV do
   local words = tonumber(ARGV[at])
   redis.call(unpack(ARGV, at + 1, at + words))

@@ -1,6 +1,7 @@
 """The store on Redis: one script reads a lane, one script commits to it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from secrets import token_hex
 
 from redis import Redis
@@ -62,7 +63,7 @@ class RedisStore(RedisEffects):
         """Return everything about a lane that a decision needs, as of one moment."""
         keys = LaneKeys(lane)
         answer = self._server.run(_READ, [keys("state"), keys("open"), WORKERS], [keys.run("")])
-        revision, state, queue, runs, workers = answer
+        revision, state, queue, runs, workers, mark = answer
         now = self._clock.now()
         return Snapshot(
             lane=lane,
@@ -75,6 +76,7 @@ class RedisStore(RedisEffects):
             },
             slots=slots_heard(workers, now),
             now=now,
+            mark=mark.decode() if mark else "",
         )
 
     def _candidates(self, lane: Lane, queue: bytes) -> tuple[Candidate, ...]:
@@ -86,9 +88,10 @@ class RedisStore(RedisEffects):
 
     def commit(self, snapshot: Snapshot, commit: Commit) -> Snapshot:
         """Write a decision; raises Stale, and changes nothing, if the lane moved since."""
-        after = committed(snapshot, commit)
+        name = token_hex(8)
+        after = replace(committed(snapshot, commit), mark=name)
         now = self._clock.now()
-        keys, words = commit_call(snapshot, after, commit, name=token_hex(8), now=now)
+        keys, words = commit_call(snapshot, after, commit, name=name, now=now)
         if not self._server.run(_COMMIT, keys, words):
             raise Stale(f"{snapshot.lane.repo} moved on since revision {snapshot.revision}")
         return after

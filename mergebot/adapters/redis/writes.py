@@ -27,7 +27,7 @@ def commit_call(
     writes = list(_writes(keys, before, commit, now=now))
     touched = dict.fromkeys(str(write[1]) for write in writes)
     words: list[Word] = [before.revision, name, encode(LaneState, after.state)]
-    words += [" ".join(sorted(after.runs)), ENDED_MAX, EVENTS, before.lane.key]
+    words += [" ".join(sorted(after.runs)), ENDED_MAX, EVENTS, before.lane.key, before.mark]
     for write in writes:
         words += [len(write), *write]
     return [keys("state"), keys("ended"), keys("order"), *touched], words

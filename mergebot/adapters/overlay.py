@@ -7,6 +7,7 @@ the upper one it looks like his own, through an id-mapped mount, so nothing is c
 import ctypes
 import os
 import subprocess
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -91,7 +92,7 @@ def _user_namespace(uid: int) -> int:
         while (process / "ns/user").readlink() == Path("/proc/self/ns/user").readlink():
             if time.monotonic() > until:
                 raise TimeoutError("no user namespace could be made")
-            time.sleep(0.0005)
+            threading.Event().wait(0.0005)
         (process / "uid_map").write_text(f"0 {uid} 1\n")
         (process / "gid_map").write_text(f"0 {uid} 1\n")
         return os.open(process / "ns/user", os.O_RDONLY | os.O_CLOEXEC)

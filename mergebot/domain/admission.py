@@ -116,10 +116,12 @@ def _first_state(
         or _bad_claim(request)
         or _spent(snapshot, candidate)
         or _asked(request)
-        or _same_again(request, latest)
     )
     if refused is not None:
         return Ejected(refused[0], PlainEvidence(refused[1]), now)
+    again = _same_again(request, latest)
+    if again is not None:
+        return Ejected(again.reason, again.evidence, now)
     return _waits(snapshot, request) or Queued()
 
 
@@ -222,20 +224,14 @@ def _asked(request: Request) -> tuple[Reason, str] | None:
     return Reason.BUDGET_SPENT, request.asked
 
 
-def _same_again(request: Request, latest: Candidate | None) -> tuple[Reason, str] | None:
+def _same_again(request: Request, latest: Candidate | None) -> Ejected | None:
+    """Return how this very head ended before: asking again is answered with the same evidence."""
     if latest is None or isinstance(request.way, Retried) or latest.head != request.head:
         return None
     if not isinstance(latest.state, Ejected):
         return None
-    if consequence(latest.state.reason).spends != "failure":
-        return None
-    return (
-        latest.state.reason,
-        (
-            f"this head, {short(request.head)}, was ejected already: push a fix, "
-            "or say `retry` with a reason"
-        ),
-    )
+    spends = consequence(latest.state.reason).spends
+    return latest.state if spends == "failure" else None
 
 
 def _waits(snapshot: Snapshot, request: Request) -> Parked | None:

@@ -1,3 +1,4 @@
+from mergebot.domain.candidate import Ejected, GateEvidence
 from mergebot.domain.reasons import Reason
 from tests.support.world import BOT, KIM, QUEUE, RAY, World
 
@@ -95,6 +96,9 @@ def test_the_same_red_head_is_not_gated_again_without_a_reason() -> None:
     world.labels(pr)
     world.runs_until_quiet()
     assert world.gates.ran == ran
+    again = world.state(pr)
+    assert isinstance(again, Ejected)
+    assert isinstance(again.evidence, GateEvidence), "asking again loses no evidence"
     world.gates.red = set()
     world.says(pr, "@mergebot retry the mirror was down")
     world.runs_until_quiet()

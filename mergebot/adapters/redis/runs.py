@@ -86,9 +86,7 @@ class RedisRuns(RedisKept):
         found = self._server.ask(lambda client: client.hgetall(LaneKeys(lane)("tallies")))
         counts = {name.decode(): int(number) for name, number in found.items()}
         steps = {name[1:] for name in counts}
-        return {
-            step: Tally(counts.get(f"+{step}", 0), counts.get(f"-{step}", 0)) for step in steps
-        }
+        return {step: Tally(counts.get(f"+{step}", 0), counts.get(f"-{step}", 0)) for step in steps}
 
     def workers(self, now: float) -> int:
         """Return how many gate slots were heard of lately."""

@@ -96,7 +96,7 @@ def test_the_same_red_head_is_not_gated_again_without_a_reason() -> None:
     world.labels(pr)
     world.runs_until_quiet()
     assert world.gates.ran == ran
-    again = world.state(pr)
+    again = world.candidate(pr).state
     assert isinstance(again, Ejected)
     assert isinstance(again.evidence, GateEvidence), "asking again loses no evidence"
     world.gates.red = set()

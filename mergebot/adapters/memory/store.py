@@ -24,7 +24,6 @@ from mergebot.domain.story import Entry
 from mergebot.ports.basics import Clock
 from mergebot.ports.store import Commit, Due, NoticeRecord, SeenHead, Stale
 
-
 _MARKS = count(1)
 """Names of commits, which never come again, whatever was lost."""
 

@@ -176,6 +176,7 @@ class Queue(Section):
     batch: AutoOrCount = _field('"auto" or a whole number from 1 to 64', default=1)
     require_approvals: int = _field("a whole number from 0 to 100", default=0, ge=0, le=100)
     fork_pull_requests: bool = _field(_SWITCH, default=False)
+    share: float = _field("a number above 0 and up to 1.0", default=1.0, gt=0, le=1)
 
 
 class GateStep(Section):

@@ -222,6 +222,7 @@ def _values(rules: Rules) -> Policy:
             batch=queue.batch,
             require_approvals=queue.require_approvals,
             fork_pull_requests=queue.fork_pull_requests,
+            share=queue.share,
         ),
         external=_external(external),
         claims=ClaimPolicy(

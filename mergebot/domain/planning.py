@@ -29,11 +29,12 @@ from mergebot.domain.candidate import (
     merge_of,
     run_of,
 )
+from mergebot.domain.fairness import fairly
 from mergebot.domain.ids import Sha
 from mergebot.domain.isolation import is_apart
 from mergebot.domain.lane import Checking, Green, Red, Snapshot, UnknownHealth
 from mergebot.domain.policy import Culprit
-from mergebot.domain.speculation import Pace, pace
+from mergebot.domain.speculation import Pace, pace, window
 
 CONFIG_PATHS = groups.CONFIG_PATHS
 
@@ -164,12 +165,20 @@ def _for_the_queue(snapshot: Snapshot, tip: Sha) -> tuple[Proposal, ...]:
     torn = [each.pr for each in apart if isinstance(each.state, Gating) and _torn(each, whole)]
     if torn:
         return tuple(Restart(pr) for pr in torn)
-    chain = [each for each in able if not is_apart(each)]
+    chain = _chain(snapshot, [each for each in able if not is_apart(each)], tip)
     along = _along(snapshot, chain, tip, how=how, whole=whole, room=room)
     suspects = [each for each in apart if isinstance(each.state, Queued)]
     if suspects and room > 0 and not any(isinstance(each, Land | Restart) for each in along):
         return (_prepare(suspects, tip, how),)
     return along
+
+
+def _chain(snapshot: Snapshot, able: Sequence[Candidate], tip: Sha) -> Sequence[Candidate]:
+    """Return the candidates in the order in which they are gated: a share of the window each."""
+    share = snapshot.policy.queue.share if snapshot.policy else 1.0
+    if share >= 1.0:
+        return able
+    return fairly(able, tip, most=max(1, int(share * window(snapshot))))
 
 
 def _along(

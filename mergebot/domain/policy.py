@@ -16,7 +16,10 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
-    """Labels, order and method; `window` and `batch` are 0 where the file says "auto"."""
+    """Labels, order and method; `window` and `batch` are 0 where the file says "auto".
+
+    `share` of the window is the most that one author holds while others wait.
+    """
 
     label: str = "merge-queue"
     fix_label: str = "merge-queue-fix"
@@ -27,6 +30,7 @@ class QueuePolicy:
     batch: int = 1
     require_approvals: int = 0
     fork_pull_requests: bool = False
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from mergebot.domain.effects import (
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
+from mergebot.domain.status import read_hidden_line
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.leases import LeaseLost
 from mergebot.ports.store import Due, NoticeRecord
@@ -42,6 +43,7 @@ Hold = Callable[[], object]
 TRIES_MAX = 50
 ROUNDS = 5
 MARKER = "<!-- mergebot:"
+OPEN_STATES = {"queued", "parked", "gating", "verified", "landing"}
 WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1, ClosePull: 1}
 """Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
 
@@ -223,16 +225,21 @@ def _add_once(parts: Parts, lane: Lane, pr: int, letter: Letter) -> int:
     """
     comment = _add(parts, lane, pr, letter.body)
     me = parts.forge.me().id
-    said = [
-        each.id
-        for each in parts.forge.comments(lane.repo, pr)
-        if each.author.id == me and letter.marker in each.body
-    ]
-    first = min(said, default=comment)
+    mine = [each for each in parts.forge.comments(lane.repo, pr) if each.author.id == me]
+    first = min((each.id for each in mine if letter.marker in each.body), default=comment)
     if first != comment:
         template, facts = told("This was written twice; the comment before says it.")
         parts.forge.edit_comment(lane.repo, comment, parts.letters.render(template, facts))
+    for each in mine:
+        if letter.fresh and each.id != first and _says_open(each.body):
+            template, facts = told("This attempt has ended; the comment below says how.")
+            parts.forge.edit_comment(lane.repo, each.id, parts.letters.render(template, facts))
     return first
+
+
+def _says_open(body: str) -> bool:
+    document = read_hidden_line(body)
+    return document is not None and document.get("state") in OPEN_STATES
 
 
 def _find(parts: Parts, lane: Lane, pr: int) -> int | None:

@@ -35,6 +35,14 @@ def test_a_red_change_is_ejected_and_the_one_behind_it_still_lands() -> None:
     assert world.landed == [good]
 
 
+def test_no_comment_goes_on_saying_that_a_failed_change_is_tested() -> None:
+    world = World()
+    red = world.opens_pr({"bad": "1"})
+    world.gates.red = {"bad"}
+    assert after_labelling(world, red) == ("ejected", Reason.GATE_FAILED)
+    assert [each["state"] for each in world.told(red)] == ["ejected"]
+
+
 def test_a_gate_that_does_not_end_is_told_apart_from_one_that_fails() -> None:
     world = World()
     pr = world.opens_pr({"slow": "1"})

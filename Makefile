@@ -29,7 +29,7 @@ check: ## The fast loop: format, lint, types, layers, fast tests (under a minute
 test: ## Everything: the fast loop, simulation, end to end, browser (under ten minutes)
 	@bash .ci/setup test
 	@$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -q -n 2 --dist worksteal tests
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 tests
 
 fuzz: ## Fuzz every parser with new examples for a while (more: make fuzz EXAMPLES=100000)
 	@bash .ci/setup check

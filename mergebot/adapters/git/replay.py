@@ -113,11 +113,16 @@ def merge_trees(git: GitDir, ours: str, theirs: str) -> str | Clash:
 def _branch(git: GitDir, request: ReplayRequest) -> Branch | Replay:
     since = _since(git, request)
     span = f"{since or request.base}..{request.head}"
-    ids = git.run("rev-list", "--topo-order", "--reverse", "--end-of-options", span).text.split()
+    options = ("--topo-order", "--reverse", "--boundary")
+    listed = git.run("rev-list", *options, "--end-of-options", span).text.split()
+    ids = [each for each in listed if not each.startswith("-")]
     if not ids:
         return EmptyReplay(on_base=True)
-    parting = ("merge-base", "--end-of-options", request.base, request.head)
-    forks = [since] if since else git.ask(*parting).text.split()
+    # Each way from the head into the base's history leads through a boundary: where there is but
+    # one, it is where they part.
+    forks = [since] if since else [each[1:] for each in listed if each.startswith("-")]
+    if len(forks) > 1:
+        forks = git.ask("merge-base", "--end-of-options", request.base, request.head).text.split()
     if not forks:
         return Conflicted(())
     author_changes = changes(git, forks[0], request.head)

@@ -2,10 +2,13 @@
 FROM python:3.11-slim-bookworm AS build
 WORKDIR /src
 COPY . .
-RUN python -m venv /opt/mergebot \
- && /opt/mergebot/bin/pip install --no-cache-dir --constraint constraints.txt pip \
- && /opt/mergebot/bin/pip install --no-cache-dir \
-      --constraint constraints.txt --build-constraint constraints.txt .
+# Only files whose hashes are in the lock are installed, to build with and to run.
+RUN python -m venv /opt/build \
+ && /opt/build/bin/pip install --no-cache-dir --require-hashes -r requirements.build.lock \
+ && /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
+ && python -m venv /opt/mergebot \
+ && /opt/mergebot/bin/pip install --no-cache-dir --require-hashes -r requirements.lock \
+ && /opt/mergebot/bin/pip install --no-cache-dir --no-deps --no-index /wheels/*.whl
 
 FROM python:3.11-slim-bookworm
 # Debian's stable packages, unpinned: their fixes are wanted, their versions do not move otherwise.

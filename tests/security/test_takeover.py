@@ -135,6 +135,7 @@ def test_forged_rules_gate_nothing_that_lands(bot: Stack, intruder: Intruder, sl
     intruder.write(queued, easy)
     soon(lambda: "not those of the trunk" in lane_story(intruder))
     soon(lambda: bot.state(slow) == "gating")
+    assert intruder.read().policy != Policy(TRUE)
 
 
 def lane_story(intruder: Intruder) -> str:

@@ -37,8 +37,9 @@ def test_the_image_runs_as_a_user_without_rights() -> None:
 
 
 def test_the_image_is_built_from_the_pinned_packages() -> None:
-    assert text("Dockerfile").count("--constraint constraints.txt") == 2
-    assert "--build-constraint constraints.txt" in text("Dockerfile")
+    assert "--require-hashes -r requirements.lock" in text("Dockerfile")
+    assert "--require-hashes -r requirements.build.lock" in text("Dockerfile")
+    assert text("Dockerfile").count("pip install") == 3
 
 
 def test_the_image_reports_its_health() -> None:

@@ -36,6 +36,17 @@ def test_everything_that_gets_installed_is_pinned() -> None:
     assert closure(asked) <= {plain(name) for name in pinned()}
 
 
+def test_the_locks_hold_the_pinned_versions_each_with_its_hashes() -> None:
+    project = tomllib.loads(text("pyproject.toml"))
+    pins = {plain(line) for line in text("constraints.txt").splitlines()}
+    for lock in ("requirements.lock", "requirements.build.lock"):
+        found = re.findall(r"^(\S+==\S+)(.*(?:\n    .*)+)$", text(lock), re.MULTILINE)
+        assert {plain(pin) for pin, _ in found} <= pins
+        assert all("--hash=sha256:" in hashes for _, hashes in found)
+    names = {plain(pin.partition("==")[0]) for pin in re.findall(r"^\S+==\S+", text("requirements.lock"), re.MULTILINE)}  # fmt: skip
+    assert closure(project["project"]["dependencies"]) <= names
+
+
 def closure(asked: list[str]) -> set[str]:
     """Return the names of all packages that these requirements bring along on this Python."""
     found: set[str] = set()

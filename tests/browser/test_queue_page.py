@@ -146,12 +146,12 @@ def test_the_keyboard_reaches_everything_in_reading_order(visit: Visit) -> None:
     visit.site.put(candidate(Queued(), pr=1))
     page = visit.go("/o/r")
     seen = []
-    for _ in range(11):
+    for _ in range(12):
         page.keyboard.press("Tab")
         seen.append(page.evaluate("document.activeElement.innerText || document.activeElement.id"))
     assert seen == [
         *("Skip to content", "mergebot", "o/r", "Queue", "Claims", "Landings", "Stats"),
-        *("bbbbbbb", "q", "Search", "Change number 1"),
+        *("Sign in", "bbbbbbb", "q", "Search", "Change number 1"),
     ]
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"

@@ -110,10 +110,18 @@ def permission_of(parts: Parts, lane: Lane, actor: Actor) -> Permission:
 
 
 def want_label(parts: Parts, lane: Lane, pull: PullRequest, kind: Kind) -> None:
-    """Set the label first: it is the durable record of an open candidate."""
-    label = label_of(kind, queue_policy(parts.store.read(lane)))
-    if label not in pull.labels:
-        parts.forge.add_label(lane.repo, pull.number, label)
+    """Set the label first: it is the durable record of an open candidate.
+
+    One that an ended attempt left behind is set anew: it was set for an older head.
+    """
+    snapshot = parts.store.read(lane)
+    label = label_of(kind, queue_policy(snapshot))
+    there = label in pull.labels
+    if there and (snapshot.state.recovering or snapshot.candidate(pull.number) is not None):
+        return
+    if there:
+        parts.forge.remove_label(lane.repo, pull.number, label)
+    parts.forge.add_label(lane.repo, pull.number, label)
 
 
 def _promote(decision: Decision, current: Candidate, request: Request) -> Decision:

@@ -1,12 +1,13 @@
 import pytest
 
-from mergebot.domain.candidate import Ejected
+from mergebot.domain.candidate import Ejected, Kind
 from mergebot.domain.dispatching import Nothing
 from mergebot.domain.holding import Park
 from mergebot.domain.ledger import Parked
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
 from mergebot.ports.forge import Issue
+from mergebot.services.admitting import want_label
 from mergebot.services.claiming import Wanted, claim, do_for_pull
 from mergebot.services.dispatching import Applicant, next_task
 from tests.support.village import BOB, GATE, LANE, Village
@@ -116,3 +117,13 @@ def test_two_tasks_that_keep_needing_the_same_files_are_asked_about_once(
     (asked,) = issue_comments(village, 102)
     assert "#102 and #101 need the same files (src/**)" in asked
     assert village.ledger.of_task("#101") is not None
+
+
+def test_a_label_that_an_ended_attempt_left_behind_is_set_anew_for_the_new_head(
+    village: Village,
+) -> None:
+    pr = village.propose({"a": "1"})
+    village.hosting.add_label(BOB, pr, "merge-queue")
+    want_label(village.parts, LANE, village.hosting.pulls[pr], Kind.NORMAL)
+    events = village.parts.forge.label_events("o/r", pr)
+    assert [each.actor.login for each in events] == ["bob", "mergebot"]

@@ -44,9 +44,7 @@ class Operating:
         self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
         note(self.parts, lane, Deed(by, "queue", pr))
 
-    def retry(
-        self, lane: Lane, pr: int, by: Actor, reason: str, *, asked_at: float = 0.0
-    ) -> None:
+    def retry(self, lane: Lane, pr: int, by: Actor, reason: str, *, asked_at: float = 0.0) -> None:
         """Open the next attempt at the same head; `reason` says why it may end otherwise."""
         if not reason.strip():
             raise Refused("a retry needs a reason: say what is different this time")

@@ -3,6 +3,7 @@
 Each seed leaves most kinds out, so that rare ones are also seen alone, and some have none at all.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
@@ -44,8 +45,13 @@ class Mood:
     rng: Random
     rates: dict[str, float] = field(default_factory=dict)
     calm: bool = False
+    more: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._choose()
+        self.rates.update(self.more)
+
+    def _choose(self) -> None:
         if self.rng.random() < 0.05:
             return
         share = self.rng.choice((0.2, 0.4, 0.7))
@@ -58,16 +64,20 @@ class Mood:
         rate = self.rates.get(kind)
         return rate is not None and not self.calm and self.rng.random() < rate
 
+    def _place(self) -> int:
+        """Return after how many calls something befalls a job; landings come late in a tick."""
+        return self.rng.randrange(1, self.rng.choice((30, 90, 180)))
+
     def plan(self) -> Plan:
         """Return what befalls the next job."""
         plan = Plan()
         if self.calm or not self.rates:
             return plan
         if self.strikes("crash"):
-            plan.dies_at = self.rng.randrange(1, 60)
+            plan.dies_at = self._place()
         at = 0
         for kind, (low, high) in PAUSES_S.items():
             if self.strikes(kind):
-                at += self.rng.randrange(1, 40)
+                at += self._place()
                 plan.pauses.append((at, self.rng.uniform(low, high), kind))
         return plan

@@ -8,7 +8,7 @@ from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission, PullRequest
 from tests.simulation import truth
 from tests.simulation.changes import KINDS, Change, make, mended, repair
-from tests.simulation.stage import Stage
+from tests.simulation.stage import START, Stage
 
 ADMIN, WRITER, KEEPER = Actor(11, "ada"), Actor(12, "bo"), Actor(13, "kim")
 TRIAGER, READER = Actor(14, "tri"), Actor(15, "ray")
@@ -33,6 +33,7 @@ class People:
     sick: Callable[[], bool]
     halted: Callable[[], bool]
     changed: Callable[[], None]
+    landing: Callable[[], int | None]
     count: int = 0
     acts: dict[str, Callable[[], None]] = field(default_factory=dict)
 
@@ -58,6 +59,7 @@ class People:
             "cancels": self._cancels,
             "protects": self._protects,
             "approves": self._approves,
+            "regrets": self._regrets,
         }
 
     def come(self, acts: tuple[str, ...]) -> None:
@@ -242,6 +244,15 @@ class People:
         pull = self._some()
         if pull:
             self._comment(KEEPER, pull.number, "@mergebot halt a freeze")
+
+    def _regrets(self) -> None:
+        """Take the label off whatever is about to land, until something was."""
+        number = self.landing()
+        pull = self.hosting.pulls.get(number or 0)
+        if pull and QUEUE in pull.labels:
+            self._remove(WRITER, pull.number, QUEUE)
+        elif self.stage.clock.now() < START + MEDDLING_S:
+            self.stage.later(5.0, self._regrets)
 
     def _retries(self) -> None:
         pull = self._some()

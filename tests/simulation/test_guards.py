@@ -23,10 +23,11 @@ pytestmark = pytest.mark.slow
 SEEDS_MAX = 500
 
 
-def check_found(promise: str, *acts: str) -> None:
+def check_found(promise: str, *acts: str, pauses: float = 0.0) -> None:
     """Check that one of the seeds, in which people do more of `acts`, breaks `promise`."""
+    rates = {"pause_lease": pauses} if pauses else {}
     for seed in range(SEEDS_MAX):
-        broken = live(seed, acts).broken
+        broken = live(seed, acts, rates).broken
         if broken:
             assert any(each.startswith(promise) for each in broken), broken
             return
@@ -69,7 +70,7 @@ def test_without_the_compare_and_swap_of_the_base_the_simulation_fails(
     believing(
         monkeypatch, lambda candidate, facts: replace(facts, trunk=candidate.state.merge.base)
     )
-    check_found("I0")
+    check_found("I0", "pushes_green", pauses=0.5)
 
 
 def test_without_the_pin_of_the_head_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +100,7 @@ def test_without_the_label_the_simulation_fails(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_the_permission_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     believing(monkeypatch, lambda candidate, facts: replace(facts, permission=Permission.ADMIN))
-    check_found("I04")
+    check_found("I04", "demotes")
 
 
 def test_without_the_halt_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,8 @@ def test_without_the_generations_of_the_record_the_simulation_fails(
 
     def commit(self: MemoryStore, snapshot: Snapshot, commit: Any) -> Snapshot:
         present = self.read(snapshot.lane)
-        return real(self, replace(snapshot, revision=present.revision), commit)
+        seen = replace(snapshot, revision=present.revision, mark=present.mark)
+        return real(self, seen, commit)
 
     monkeypatch.setattr(MemoryStore, "commit", commit)
     check_found("I")
@@ -141,7 +143,7 @@ def test_without_the_fence_the_simulation_fails(monkeypatch: pytest.MonkeyPatch)
         return Receipt(text) if text is not None else None
 
     monkeypatch.setattr(MemoryGit, "fence", fence)
-    check_found("I")
+    check_found("I07", "regrets", pauses=0.7)
 
 
 def test_without_the_end_of_a_landing_by_its_trunk_alone_the_simulation_fails(
@@ -149,7 +151,7 @@ def test_without_the_end_of_a_landing_by_its_trunk_alone_the_simulation_fails(
 ) -> None:
     """What the forge shows of a landing may be its own work, so it may end none."""
     monkeypatch.setattr(admitting, "Landing", type("Nothing", (), {}))
-    check_found("I", "unlabels", "closes", "forces")
+    check_found("I07", "regrets", pauses=0.7)
 
 
 def test_without_reading_back_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:

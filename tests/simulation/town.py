@@ -6,7 +6,7 @@ world around them.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from random import Random
@@ -30,6 +30,7 @@ from mergebot.adapters.memory.remote import Remote
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
 from mergebot.adapters.policy_toml import TomlRules
+from mergebot.domain.candidate import Landing
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.lane import Red, Snapshot
@@ -94,6 +95,7 @@ class Town:
 
     seed: int
     acts: tuple[str, ...] = ()
+    rates: Mapping[str, float] = field(default_factory=dict)
     stage: Stage = field(init=False)
     mood: Mood = field(init=False)
     remote: Remote = field(init=False)
@@ -116,7 +118,7 @@ class Town:
         self._hear_mistakes()
         repositories._known.clear()
         stage = self.stage = Stage(self.seed)
-        self.mood = Mood(Random(self.seed + 1))
+        self.mood = Mood(Random(self.seed + 1), more=self.rates)
         self.remote = Remote(stage.clock)
         self.hosting = Hosting(REPO, self.remote, self._tell, dict(RIGHTS))
         self.runs = MemoryRuns()
@@ -127,7 +129,7 @@ class Town:
         self.office = Office(stage, self.mood, REPO.full_name)
         self.checker = Checker(stage, self.hosting, self.store, LANE, BOT, self.results)
         self.people = People(
-            stage, self.hosting, self._sick, self._halted, self.checker.note_rights
+            stage, self.hosting, self._sick, self._halted, self.checker.note_rights, self._landing
         )
         self.checker.note_rights()
         self._found()
@@ -263,6 +265,12 @@ class Town:
     def _halted(self) -> bool:
         return self.store.read(LANE).state.halt is not None
 
+    def _landing(self) -> int | None:
+        landing = (
+            each.pr for each in self.store.read(LANE).candidates if isinstance(each.state, Landing)
+        )
+        return next(landing, None)
+
     def _announce(self) -> None:
         self.runs.announce("host", 3, self.stage.clock.now())
         self.stage.later(40.0, self._announce)
@@ -322,6 +330,10 @@ class Town:
         )
 
 
-def live(seed: int, acts: tuple[str, ...] = ()) -> Ending:
-    """Return how a seed ends; with `acts`, people meddle in these ways only, and more."""
-    return Town(seed, acts).live()
+def live(seed: int, acts: tuple[str, ...] = (), rates: Mapping[str, float] | None = None) -> Ending:
+    """Return how a seed ends.
+
+    With `acts`, people meddle in these ways only, and more; `rates` are faults that are at work
+    in any case.
+    """
+    return Town(seed, acts, rates or {}).live()

@@ -7,7 +7,7 @@ from functools import partial
 
 from mergebot.domain.candidate import Claim, NoClaim
 from mergebot.domain.decision import Decision
-from mergebot.domain.effects import AddLabel, Tell
+from mergebot.domain.effects import Tell
 from mergebot.domain.escalating import (
     ASKED,
     Question,
@@ -65,9 +65,11 @@ def waits_for_person(parts: Parts, lane: Lane, claim: Claim | NoClaim) -> str:
 def _ask(parts: Parts, lane: Lane, question: Question, label: str) -> None:
     def rule(decision: Decision) -> Decision:
         told = decision.want(Tell(question.number, question.topic, question.text))
-        told = told.tell("asked a person", question.text, pr=question.number)
-        return told.want(AddLabel(question.ticket, label)) if question.ticket else told
+        return told.tell("asked a person", question.text, pr=question.number)
 
+    if question.ticket:
+        # At once, for the task is given back next: whoever asks for one must find it marked.
+        parts.forge.add_label(lane.repo, question.ticket, label)
     decide(parts, lane, rule)
 
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 
 import click
 
+from mergebot.cli.demo.fleet import FILES, SETTINGS, play
 from mergebot.cli.demo.hub import HubError
 from mergebot.cli.demo.narrator import Narrator
 from mergebot.cli.demo.play import Outcome, Play, PlayError
-from mergebot.cli.demo.stage import Stage, StageError, set_up
+from mergebot.cli.demo.stage import Scenery, Stage, StageError, set_up
 from mergebot.cli.printing import paint, table
 from mergebot.cli.supervisor import CannotStart, Interrupted
 
@@ -19,12 +20,19 @@ FOR_EVER_S = 10.0**9
 @click.command()
 @click.option("--keep", is_flag=True, help="Leave page and forge up until Ctrl-C.")
 @click.option("--json", "json_", is_flag=True, help="End with the outcomes as JSON.")
-def demo(*, keep: bool, json_: bool) -> int:
+@click.option("--fleet", is_flag=True, help="Play twelve agents with a backlog of tasks instead.")
+@click.option(
+    "--tasks", type=click.IntRange(1, 1000), default=40, show_default=True, help="With --fleet."
+)
+def demo(tasks: int, *, keep: bool, json_: bool, fleet: bool) -> int:
     """Watch the whole product work on this machine: no account, no network."""
     sandbox = _sandbox()
     click.echo("Starting forge, Valkey, page, workers and reconciler ...")
     try:
-        with set_up(sandbox) as stage:
+        if fleet:
+            with set_up(Scenery(sandbox, FILES, SETTINGS)) as stage:
+                return play(stage, tasks)
+        with set_up(Scenery(sandbox)) as stage:
             return _play(stage, keep=keep, json_=json_)
     except Interrupted:
         click.echo("Stopped.", err=True)

@@ -4,9 +4,9 @@ import secrets
 import shutil
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -15,7 +15,7 @@ import requests
 
 from mergebot.adapters.bot_api import Bot
 from mergebot.cli.demo.hub import Clone, Hub, Person
-from mergebot.cli.demo.sample import INITIAL
+from mergebot.cli.demo.sample import INITIAL, Files
 from mergebot.cli.supervisor import Interrupted, Part, Supervisor
 
 START_S = 60.0
@@ -57,13 +57,22 @@ class Stage:
     wait: Callable[[Callable[[], bool], float], bool]
 
 
+@dataclass(frozen=True, slots=True)
+class Scenery:
+    """What a play begins with: the sandbox of its gates, its files, and more of the bot's settings."""
+
+    sandbox: str
+    files: Files = field(default_factory=lambda: INITIAL)
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
 @contextmanager
-def set_up(sandbox: str) -> Iterator[Stage]:
+def set_up(scenery: Scenery) -> Iterator[Stage]:
     """Start forge and bot, and stop and remove them in the end; raises StageError, CannotStart."""
     home = Path(mkdtemp(prefix="mergebot-demo-"))
     try:
         with Supervisor(lambda _: None) as supervisor:
-            yield _start(supervisor, home, sandbox)
+            yield _start(supervisor, home, scenery)
     except Interrupted:
         raise
     except Exception:
@@ -81,7 +90,7 @@ def _show_logs(home: Path) -> None:
         click.echo("\n".join(line[:LOG_COLUMNS] for line in lines), err=True)
 
 
-def _start(supervisor: Supervisor, home: Path, sandbox: str) -> Stage:
+def _start(supervisor: Supervisor, home: Path, scenery: Scenery) -> Stage:
     logs = home / "log"
     logs.mkdir()
     hub = _start_forge(supervisor, home)
@@ -91,8 +100,8 @@ def _start(supervisor: Supervisor, home: Path, sandbox: str) -> Stage:
         hub.allow(repo, cast.grace, player, role)
     hub.allow(repo, cast.grace, cast.bot, "admin")
     clone = Clone(home / "clone", f"{hub.url}/{repo}.git")
-    clone.start(cast.grace, INITIAL)
-    bot = _start_bot(supervisor, home, hub, cast.bot, repo=repo, sandbox=sandbox)
+    clone.start(cast.grace, scenery.files)
+    bot = _start_bot(supervisor, home, hub, cast.bot, repo=repo, scenery=scenery)
 
     def wait(until: Callable[[], bool], within_s: float) -> bool:
         return supervisor.watch(until=until, within_s=within_s)
@@ -120,7 +129,7 @@ def _invite(hub: Hub) -> Cast:
 
 
 def _start_bot(
-    supervisor: Supervisor, home: Path, hub: Hub, account: Person, *, repo: str, sandbox: str
+    supervisor: Supervisor, home: Path, hub: Hub, account: Person, *, repo: str, scenery: Scenery
 ) -> Bot:
     port, log = _free_port(), home / "log" / "mergebot.log"
     webhook_secret, admin_token = secrets.token_hex(20), secrets.token_hex(20)
@@ -133,7 +142,8 @@ def _start_bot(
         "MERGEBOT_REPOS": repo,
         "MERGEBOT_WEBHOOK_SECRET": webhook_secret,
         "MERGEBOT_ADMIN_TOKEN": admin_token,
-        "MERGEBOT_SANDBOX": sandbox,
+        "MERGEBOT_SANDBOX": scenery.sandbox,
+        **scenery.settings,
     }
     cleared = dict.fromkeys(
         (

@@ -1,0 +1,19 @@
+"""The fleet of the demo: agents as processes, tasks that collide and stray, an agent that dies."""
+
+import re
+
+import pytest
+
+from tests.support.product import run
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_every_task_of_a_fleet_lands_is_escalated_or_parked_and_no_work_is_lost() -> None:
+    shown = run("demo", "--fleet", "--tasks", "10")
+    assert shown.code == 0, shown.out + shown.err
+    told = dict(re.findall(r"^(\S.*?) {2,}(\S+)$", shown.out, re.MULTILINE))
+    assert int(told["landed"]) + int(told["escalated"]) + int(told["parked"]) == 10
+    assert int(told["retries"]) >= 1
+    assert int(told["reconciled claims"]) >= 1
+    assert "Traceback" not in shown.err

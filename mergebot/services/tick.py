@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from mergebot.domain.candidate import Queued
+from mergebot.domain.candidate import Ejected, Queued
 from mergebot.domain.checking import Objection, objection, refuse
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import company_of
@@ -157,7 +157,22 @@ def _round(hands: Hands, decision: Decision) -> Decision:
 
 def _settled(hands: Hands, decision: Decision) -> Decision:
     found = backgrounds(hands.parts, hands.git, decision.snapshot)
-    return give_back(hands.parts, locate(hands.git, settle(decision, found)))
+    settled = give_back(hands.parts, locate(hands.git, settle(decision, found)))
+    ended = [each for each in settled.candidates if isinstance(each.state, Ejected)]
+    return _trunk_first(hands, decision, ended[0].pr) or settled if ended else settled
+
+
+def _trunk_first(hands: Hands, decision: Decision, pr: int) -> Decision | None:
+    """Look at the trunk before somebody is sent away: None while it is where the record has it.
+
+    A record that lost its last writes may not know that the very change has landed.
+    """
+    lane = decision.snapshot.lane
+    tip = hands.git.remote_heads(lane.trunk, pr).trunk
+    if tip is None or tip == decision.snapshot.tip:
+        return None
+    fetched = hands.git.fetch(lane.trunk, []).trunk
+    return observe(hands.parts, hands.git, decision, fetched) if fetched else None
 
 
 def _refuse_all(decision: Decision, objections: Sequence[Objection]) -> Decision:

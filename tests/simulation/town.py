@@ -5,6 +5,8 @@ world around them.
 """
 
 import logging
+import sys
+import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -140,7 +142,9 @@ class Town:
 
         def mistake(logger: object, name: str, event: MutableMapping[str, object]) -> str:
             if str(event["event"]).endswith("_failed"):
-                self.stage.broken.append(f"I08 no mistake of ours: {event}")
+                what = repr(sys.exc_info()[1])
+                self.stage.broken.append(f"I08 no mistake of ours: {event['event']}, {what}")
+                self.stage.story.append(traceback.format_exc())
             self.stage.tally[f"told:{event['event']}"] += 1
             raise structlog.DropEvent
 

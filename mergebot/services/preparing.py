@@ -93,7 +93,7 @@ def _made(
     if policy is None:
         return decision
     if not bring_in(git, decision, candidate):
-        return _without_head(parts, decision, candidate)
+        return _without_head(parts, git, decision, candidate)
     Chain(git, decision.snapshot).bring(base)
     replay = git.replay(request_for(candidate, policy, base))
     if isinstance(replay, Replayed):
@@ -156,15 +156,26 @@ def bring_in(git: Git, decision: Decision, candidate: Candidate) -> bool:
     return git.has(candidate.head)
 
 
-def _without_head(parts: Parts, decision: Decision, candidate: Candidate) -> Decision:
-    """End a candidate whose head is gone; where git only lags behind the forge, wait."""
+def _without_head(
+    parts: Parts, git: Git, decision: Decision, candidate: Candidate
+) -> Decision:
+    """End a candidate whose head is gone; where git only lags behind the forge, wait.
+
+    One that is merged by a commit which the known trunk lacks may be a landing the record lost.
+    """
     lane, now = decision.snapshot.lane, decision.snapshot.now
-    if parts.forge.pull(lane.repo, candidate.pr).head == candidate.head:
+    pull = parts.forge.pull(lane.repo, candidate.pr)
+    if pull.head == candidate.head or (pull.merged and not _known(git, decision, pull.head)):
         text = f"the forge's git does not show {short(candidate.head)} yet"
         waits = Parked(Reason.FORGE_UNAVAILABLE, text, now + FORGE_WAIT_S)
         return decision.move(candidate, waits, text)
     text = f"the commit {short(candidate.head)} is not the pull request's head any more"
     return decision.move(candidate, Cancelled(Reason.HEAD_CHANGED, text, now), text)
+
+
+def _known(git: Git, decision: Decision, commit: Sha) -> bool:
+    tip = decision.snapshot.tip
+    return tip is not None and git.has(commit) and git.is_ancestor(commit, tip)
 
 
 def scope_of(git: Git, candidate: Candidate, policy: Policy, replayed: Replayed) -> Outside | None:

@@ -156,9 +156,7 @@ def bring_in(git: Git, decision: Decision, candidate: Candidate) -> bool:
     return git.has(candidate.head)
 
 
-def _without_head(
-    parts: Parts, git: Git, decision: Decision, candidate: Candidate
-) -> Decision:
+def _without_head(parts: Parts, git: Git, decision: Decision, candidate: Candidate) -> Decision:
     """End a candidate whose head is gone; where git only lags behind the forge, wait.
 
     One that is merged by a commit which the known trunk lacks may be a landing the record lost.

@@ -44,7 +44,7 @@ from mergebot.ports.leases import Leases
 from mergebot.ports.ledger import Ledgers
 from mergebot.ports.runs import Runs
 from mergebot.ports.store import Commit, Store
-from mergebot.services import repositories
+from mergebot.services import branch_rules, repositories
 from mergebot.services.parts import Parts
 from tests.simulation.changes import rules
 from tests.simulation.checker import Checker
@@ -119,6 +119,7 @@ class Town:
     def __post_init__(self) -> None:
         self._hear_mistakes()
         repositories._known.clear()
+        branch_rules._known.clear()
         stage = self.stage = Stage(self.seed)
         self.mood = Mood(Random(self.seed + 1), more=self.rates)
         self.remote = Remote(stage.clock)

@@ -1,6 +1,7 @@
 """`python -m tests.bench [PART ...]`: run the parts by name, all of them without one."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -28,6 +29,8 @@ PARTS = {
 def main(words: Sequence[str]) -> int:
     """Measure, print the table, and return 0 even where an aim is missed: the table says so."""
     asked = _read(words)
+    # Whoever stops a benchmark stops what it started, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     rows: list[Row] = []
     loads = [load()]
     for part in asked.parts or _there():

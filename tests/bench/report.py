@@ -62,6 +62,11 @@ class Samples:
         """Return the middle."""
         return median(self.seconds)
 
+    @property
+    def best(self) -> float:
+        """Return the least: what a machine that others keep busy would show if it were calm."""
+        return min(self.seconds)
+
     def percentile(self, share: float) -> float:
         """Return the value that `share` of the measurements do not exceed."""
         ranked = sorted(self.seconds)

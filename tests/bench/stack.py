@@ -17,6 +17,7 @@ from typing import Any
 
 import requests
 
+from mergebot.adapters.processes import die_with_parent
 from mergebot.cli.demo.hub import Hub, Person
 
 COMMAND = (sys.executable, "-m", "mergebot")
@@ -171,6 +172,7 @@ def running(*arguments: str, settings: Setting) -> Iterator[subprocess.Popen[byt
             stdout=log,
             stderr=log,
             start_new_session=True,
+            preexec_fn=lambda: die_with_parent(signal.SIGTERM),  # noqa: PLW1509  # no other thread runs here
         )
     try:
         yield process

@@ -40,6 +40,8 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
     request = _request(parts, lane, wish)
 
     def rule(decision: Decision) -> Decision:
+        if decision.snapshot.state.rules.at is None:
+            raise Unavailable(f"nothing is known of {lane.repo} yet: its record is being rebuilt")
         current = decision.snapshot.candidate(wish.pull.number)
         if current is not None:
             return _promote(decision, current, request)

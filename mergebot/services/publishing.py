@@ -176,16 +176,27 @@ def _notice(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
         record = parts.store.notice(lane, pr)
         if record is not None and record.digest == letter.digest:
             return
+        _held(parts, lane, pr, hold)
         try:
-            hold()
-        except LeaseLost:
-            # What was written in the round before may stand over what the new holder wrote.
-            decide(parts, lane, lambda decision: decision.want(PublishNotice(pr, 0)))
+            comment = _write_some(parts, lane, pr, letter, record)
+            if letter.check is not None:
+                parts.forge.report(lane.repo, letter.check)
+            parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
+        except Unavailable:
+            _held(parts, lane, pr, hold)
             raise
-        comment = _write_some(parts, lane, pr, letter, record)
-        if letter.check is not None:
-            parts.forge.report(lane.repo, letter.check)
-        parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
+
+
+def _held(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
+    """Make sure of the lease; without it, what was written may stand over newer news.
+
+    The new holder then writes it again: by itself it would take that effect for done.
+    """
+    try:
+        hold()
+    except LeaseLost:
+        decide(parts, lane, lambda decision: decision.want(PublishNotice(pr, 0)))
+        raise
 
 
 def _write_some(

@@ -35,6 +35,8 @@ def unfinished(store: MemoryStore, inbox: MemoryInbox, office: Office, lane: Lan
         waits.append(f"effects wait: {store.due_effects(lane, float('inf'), limit=9)}")
     if not isinstance(snapshot.state.health, Green):
         waits.append(f"the trunk is {snapshot.state.health}")
+    if snapshot.state.behind_since:
+        waits.append("the trunk looks older than it was")
     if snapshot.state.halt or snapshot.state.waiting:
         waits.append(f"the lane waits: {snapshot.state.halt or snapshot.state.waiting}")
     return waits

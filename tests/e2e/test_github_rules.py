@@ -12,7 +12,7 @@ from tests.support.product import Project, Stack
 pytestmark = pytest.mark.slow
 
 NAMES = ("counting", "signing", "requiring")
-REQUESTS_MAX = 12
+REQUESTS_MAX = 13
 
 
 @pytest.fixture(scope="module")

@@ -29,6 +29,11 @@ def test_with_redis_emptied_in_mid_flight_the_queue_comes_back_and_nothing_lands
 
     bot.redis().flushall()
 
+    eventually(
+        lambda: (bot.queue().get("recovered") or {}).get("queued") == 3,
+        within_s=60,
+        what="the queue to come back",
+    )
     recovered = adopted(bot)
     assert [each["pr"] for each in bot.queue()["entries"]] == [slow, parked, behind]
     assert (recovered["landed"], recovered["queued"]) == (len(before), 3)

@@ -54,6 +54,9 @@ WORKER_SILENT_S = 45.0
 IDLE_ALARM_S = 60.0
 """A queue that could move and did not for this long is stuck."""
 
+READ_GOOD_S = 60.0
+"""How long what a forge said of a pull request may be acted on; no answer takes that long."""
+
 REWIND_SURE_S = 60.0
 """How long a trunk must look older than it was before it counts as rewound: replicas lag less."""
 

@@ -8,6 +8,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.effects import DropCandidate
 from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Snapshot
+from mergebot.domain.limits import READ_GOOD_S
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
@@ -37,9 +38,11 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
 
     Raises Unavailable or Refused when the forge cannot be asked.
     """
+    began = parts.clock.now()
     request = _request(parts, lane, wish)
 
     def rule(decision: Decision) -> Decision:
+        _check_fresh(decision, began)
         if decision.snapshot.state.rules.at is None:
             raise Unavailable(f"nothing is known of {lane.repo} yet: its record is being rebuilt")
         current = decision.snapshot.candidate(wish.pull.number)
@@ -62,11 +65,13 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
 
 def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
     """Apply the PR's present shape to its open candidate."""
+    began = parts.clock.now()
     approvals = _approvals(parts, lane, pull)
     waiting = _is_waiting(parts.store.read(lane).candidate(pull.number))
     standing = standing_of(parts, lane, pull) if waiting else FREE
 
     def rule(decision: Decision) -> Decision:
+        _check_fresh(decision, began)
         snapshot = decision.snapshot
         candidate = snapshot.candidate(pull.number)
         queue = queue_policy(snapshot)
@@ -91,6 +96,12 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
         return decision
 
     return decide(parts, lane, rule)
+
+
+def _check_fresh(decision: Decision, began: float) -> None:
+    """Raise Unavailable where what was read of the forge is old news: its reader was paused."""
+    if decision.snapshot.now - began > READ_GOOD_S:
+        raise Unavailable("what was read of the pull request is too old to act on")
 
 
 def kind_of(label: str, queue: QueuePolicy) -> Kind | None:

@@ -24,13 +24,17 @@ from mergebot.services.stacking import FREE, standing_of
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Who wants `pull` landed at `head`, in which lane, and by which way."""
+    """Who wants `pull` landed at `head`, in which lane, and by which way.
+
+    `read_at` is when `pull` was asked for, 0.0 for a moment ago.
+    """
 
     pull: PullRequest
     head: Sha
     kind: Kind
     actor: Actor
     way: Labelled | Retried
+    read_at: float = 0.0
 
 
 def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
@@ -38,7 +42,7 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
 
     Raises Unavailable or Refused when the forge cannot be asked.
     """
-    began = parts.clock.now()
+    began = wish.read_at or parts.clock.now()
     request = _request(parts, lane, wish)
 
     def rule(decision: Decision) -> Decision:

@@ -162,6 +162,7 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
     snapshot = parts.store.read(lane)
     queue = queue_policy(snapshot)
     kind = kind_of(news.label, queue)
+    read_at = parts.clock.now()
     pull = parts.forge.pull(lane.repo, news.pull.number)
     if kind is None:
         follow(parts, lane, pull)
@@ -172,7 +173,7 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
     if pull.merged:
         # Nothing is left to land; where that was a landing the record lost, the trunk tells of it.
         return
-    bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled()))
+    bring_in(parts, lane, Wish(pull, news.pull.head, kind, news.actor, Labelled(), read_at))
 
 
 def _moved(parts: Parts, lane: Lane, news: PullMoved) -> None:

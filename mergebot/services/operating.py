@@ -102,6 +102,7 @@ class Operating:
     def _enqueue(
         self, lane: Lane, pr: int, by: Actor, way: Labelled | Retried, *, asked_at: float
     ) -> None:
+        read_at = self.parts.clock.now()
         pull = self.parts.forge.pull(lane.repo, pr)
         if pull.closed:
             raise Refused(f"#{pr} is closed, so it cannot be queued")
@@ -114,5 +115,5 @@ class Operating:
         if self.parts.store.read(lane).state.recovering:
             # The label is the record: the rebuild admits it in its turn.
             return
-        bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way))
+        bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way, read_at))
         self.parts.doorbell.tick(lane)

@@ -22,6 +22,12 @@ SEEDS = {
     370: "a failed commit was to be kept by a host that did not hold it",
     408: "a merged pull request was admitted from an old delivery",
     423: "a merged pull request waited for approvals for ever",
+    58: "a paused worker overwrote a record that had come to the same revision again",
+    537: "whoever published late left old news behind and went",
+    2412: "a landing that the record lost was taken off the trunk by somebody",
+    2947: "a pull request was judged by what it was an hour ago",
+    4375: "a pull request was ejected for rules that nobody had read yet",
+    5728: "a merged pull request was admitted from a command of an hour ago",
     920: "a comment queued a head that was pushed after it",
 }
 

@@ -47,6 +47,8 @@ class Bot:
         url = f"{self.address}/api/v1{path}"
         try:
             answer = requests.request(method, url, json=body, headers=headers, timeout=ANSWER_S)
+        except requests.exceptions.InvalidJSONError:
+            raise Refused("A number that is none, such as NaN, cannot be sent.") from None
         except requests.RequestException:
             raise Unavailable(
                 f"No mergebot answers at {self.address}; start `mergebot up`, or set"

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from mergebot.domain.costs import AMOUNT_MAX, UNIT
 from mergebot.domain.names import is_git_directory, shown
 from mergebot.domain.patterns import Pattern, parse
 
@@ -25,6 +26,7 @@ _BRANCH = re.compile(
 )
 _NAMES = {
     "step": r"[a-z0-9][a-z0-9 _.-]{0,63}",
+    "unit": UNIT.pattern,
     "contract": r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
     "variable": r"[A-Za-z_][A-Za-z0-9_]{0,99}=[^\0\n]*",
     "owner": r"@[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?",
@@ -255,6 +257,10 @@ class Fleet(Section):
     share_per_owner: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
     queue_longest: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
     runtime_max: OptionalDuration = _field(_TIME + ", or nothing", default=0.0)
+    cost_max: float = _field("a number from 0 to 1000000000", default=0.0, ge=0, le=AMOUNT_MAX)
+    cost_unit: Annotated[str, AfterValidator(_like("unit"))] = _field(
+        "1 to 16 letters and digits, such as USD", default="USD"
+    )
     window: Annotated[tuple[int, int], BeforeValidator(_hours)] = _field(
         'hours of the day in UTC such as "08:00-20:00", or nothing', default=(0, 0)
     )

@@ -279,6 +279,8 @@ def _fleet(fleet: Fleet) -> FleetPolicy:
         share_per_owner=fleet.share_per_owner,
         queue_longest=fleet.queue_longest,
         runtime_max_s=fleet.runtime_max,
+        cost_max=fleet.cost_max,
+        cost_unit=fleet.cost_unit,
         opens_min=fleet.window[0],
         closes_min=fleet.window[1],
     )

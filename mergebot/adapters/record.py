@@ -1,12 +1,14 @@
 """What every store makes of a commit, whatever it keeps its records in."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
 
 from mergebot.domain.candidate import Candidate, runs_of
+from mergebot.domain.capacity import UNKNOWN_CORES, Cores, Host
 from mergebot.domain.gate import Failed, GateResult, Passed
 from mergebot.domain.lane import Checking, LaneState, Red, Run, Snapshot
-from mergebot.domain.limits import LOG_BYTES_MAX
+from mergebot.domain.limits import LOG_BYTES_MAX, WORKER_SILENT_S
 from mergebot.ports.store import Commit
 
 ENDED_MAX = 10_000
@@ -27,6 +29,9 @@ NOTES_MAX = 10_000
 DECISIONS_MAX = 2_000
 """Recorded decisions about local work, and words on one pull request's contracts."""
 
+COSTS_MAX = 10_000
+"""Reported costs kept per repository: days of a fleet, of which the ceiling looks at one."""
+
 SAYINGS_KEEP_S = 180 * 24 * 3600
 """How long words on contracts outlive the last one: half a year, in which every review ends."""
 
@@ -38,6 +43,38 @@ GUID_KEEP_S = 7 * 24 * 3600
 
 USUAL_SAMPLES = 20
 """Passes of a step that its usual time rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a worker host said last, and what recent gates of a lane asked for of its cores."""
+
+    slots: int
+    at: float
+    cores: Cores = UNKNOWN_CORES
+    asks: tuple[float, ...] = ()
+
+
+def slots_heard(workers: Sequence[Heard], now: float) -> int:
+    """Return the sum of the slots of the worker hosts that were heard of lately."""
+    return sum(each.slots for each in _lately(workers, now))
+
+
+def hosts_heard(workers: Sequence[Heard], now: float) -> tuple[Host, ...]:
+    """Return the hosts heard of lately whose cores are known; workers may share one."""
+    found: dict[str, Host] = {}
+    for each in _lately(workers, now):
+        cores = each.cores
+        if cores.key and each.slots:
+            known = found.get(cores.key)
+            slots = each.slots + (known.slots if known else 0)
+            asks = tuple(filter(isfinite, each.asks))
+            found[cores.key] = Host(cores.key, cores.host, slots, cores.count, asks)
+    return tuple(sorted(found.values(), key=lambda each: (each.name, each.key)))
+
+
+def _lately(workers: Sequence[Heard], now: float) -> list[Heard]:
+    return [each for each in workers if each.at >= now - WORKER_SILENT_S]
 
 
 def identity(candidate: Candidate) -> str:

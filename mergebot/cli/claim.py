@@ -115,6 +115,8 @@ def list_claims(*, repo: str, json_: bool) -> None:
     ]
     for line in table(("ID", "STATE", "OWNER", "TASK", "WHERE", "FILES"), rows):
         click.echo(line)
+    if found["cost"]["ceiling"] or found["cost"]["tasks_reported"]:
+        click.echo(f"cost: {clean(found['cost']['text'])}")
     for advice in found["advice"]:
         click.echo(f"{clean(advice['text'])} ({clean(advice['evidence'])})")
 
@@ -205,6 +207,30 @@ def reclaim(claim_id: str, generation: int, owner: str, *, repo: str, json_: boo
         return
     _say(found)
     click.echo(f"  token      {found['token']} (kept in {kept})")
+
+
+@claim.command(name="report-cost")
+@ID
+@click.argument("amount", type=float)
+@click.option("--unit", default="", help="That of the rules (fleet.cost_unit) where left out.")
+@click.option("--reference", default="", help="Counts once; the claim as a whole where left out.")
+@_options
+def report_cost(
+    claim_id: str, amount: float, unit: str, reference: str, *, repo: str, json_: bool
+) -> None:
+    """Say what a claim's task cost you; the fleet's ceiling counts it. Do so before `release`."""
+    running = bot()
+    token = os.environ.get(TOKEN_VARIABLE, "") or ClaimTokens(load().home).known(claim_id).get(
+        "token", ""
+    )
+    body: Json = {"amount": amount, "unit": unit, "reference": reference, "token": token}
+    found = running.post(of(repository(repo, running), "claims", claim_id, "cost"), body)
+    if json_:
+        as_json(found)
+        return
+    said = f"{found['amount']:g} {found['unit']} for {clean(found['task'])}"
+    click.echo(f"{said}: {'counted' if found['counted'] else 'known already, not counted again'}")
+    click.echo(f"  fleet      {clean(found['fleet']['text'])}")
 
 
 @claim.command()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from mergebot.domain.costs import NOTHING_SPENT, Spent
 from mergebot.domain.ledger import Ask, Granted, Ledger, Terms, acquire
 from mergebot.domain.policy import FleetPolicy
 from mergebot.domain.wording import count, duration
@@ -84,7 +85,7 @@ class HandedOut:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds right now: the trunk, the queue, and what the gates of the last day took."""
+    """What holds right now: the trunk, the queue, what the gates of the last day took and cost."""
 
     now: float
     red: bool
@@ -92,6 +93,7 @@ class Facts:
     recovering: bool
     queued: int
     runtime_s: float
+    spent: Spent = NOTHING_SPENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,8 @@ def shut(fleet: FleetPolicy, facts: Facts) -> Nothing | None:
         spent, most = duration(facts.runtime_s), duration(fleet.runtime_max_s)
         text = f"gates took {spent} of the {most} that a day may have (fleet.runtime_max)"
         return Nothing(Why.BUDGET_SPENT, text)
+    if facts.spent.over:
+        return Nothing(Why.BUDGET_SPENT, f"agents spent {facts.spent.text}")
     return None
 
 

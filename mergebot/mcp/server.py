@@ -29,8 +29,8 @@ def server_of(tools: Tools) -> MCPServer[None]:
         "mergebot", instructions=INSTRUCTIONS, version=version("mergebot"), log_level="ERROR"
     )
     every = (
-        tools.next, tools.claim, tools.extend, tools.release, tools.park, tools.check_diff,
-        tools.enqueue, tools.status, tools.explain, tools.wait,
+        tools.next, tools.claim, tools.extend, tools.release, tools.park, tools.report_cost,
+        tools.check_diff, tools.enqueue, tools.status, tools.explain, tools.wait,
     )  # fmt: skip
     for tool in every:
         server.add_tool(_plain(tool), structured_output=True)

@@ -78,6 +78,18 @@ class Tools:
         body: Json = {"reason": reason}
         return self._act(claim_id, "park", body | ({"review_at": review} if review else {}))
 
+    def report_cost(
+        self, claim_id: str, amount: float, unit: str = "", reference: str = ""
+    ) -> Json:
+        """Say what the task of a claim of yours cost, for the fleet's ceiling.
+
+        Each `reference`, such as the name of a run, counts once; without one it is the claim as a
+        whole. Report before you release the claim. `unit` is that of the rules where left out.
+        """
+        token = self.tokens.known(claim_id).get("token", "")
+        body: Json = {"amount": amount, "unit": unit, "reference": reference, "token": token}
+        return self.bot.post(of(self.repo, "claims", claim_id, "cost"), body)
+
     def check_diff(
         self, claim_id: str = "", claims: list[str] | None = None, base: str = ""
     ) -> Json:

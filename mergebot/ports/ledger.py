@@ -6,6 +6,7 @@ from typing import Protocol
 
 from mergebot.domain.audit import Decided, Worktree
 from mergebot.domain.contracts import Said
+from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
 from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
@@ -73,6 +74,14 @@ class Ledgers(Protocol):
 
     def collisions(self, lane: Lane, *, limit: int) -> Sequence[Collision]:
         """Return the newest refusals, newest first."""
+        ...
+
+    def spend(self, lane: Lane, cost: Cost) -> Cost:
+        """Record a cost, and return what stands under its claim and reference: the first report."""
+        ...
+
+    def costs(self, lane: Lane, *, limit: int) -> Sequence[Cost]:
+        """Return the newest reported costs, newest first."""
         ...
 
     def keep_early(self, lane: Lane, early: Early) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mergebot.domain.advice import Telemetry, advise
 from mergebot.domain.audit import Pool, pool_of
 from mergebot.domain.candidate import Candidate, Claim, Landed
+from mergebot.domain.costs import Cost, Spent
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Snapshot
@@ -28,6 +29,7 @@ from mergebot.domain.wording import HOUR_S, iso
 from mergebot.ports.basics import Clock
 from mergebot.ports.ledger import Ledgers
 from mergebot.ports.store import Store
+from mergebot.services.costing import spent_in
 from mergebot.services.statistics import percentile
 
 HOURS = 24.0
@@ -66,6 +68,7 @@ class Board:
             "overlaps": list(_overlaps(early)),
             "heat": heat,
             "telemetry": telemetry_view(seen),
+            "cost": spent_view(spent_in(self.ledger, snapshot)),
             "advice": [{"text": each.text, "evidence": each.evidence} for each in advise(seen)],
             "ended": [claim_view(each) for each in self.ledger.ended(lane, limit=ENDED_SHOWN)],
             "story": [
@@ -152,6 +155,30 @@ def telemetry_view(seen: Telemetry) -> Document:
         "collisions": seen.collisions,
         "collision_rate": round(seen.collision_rate, 3),
         "queue_age_p95_s": [round(each, 1) for each in seen.p95_s],
+    }
+
+
+def spent_view(spent: Spent) -> Document:
+    """Return what agents reported within a day; `ceiling` is null where the rules set none."""
+    return {
+        "amount": spent.amount,
+        "unit": spent.unit,
+        "ceiling": spent.ceiling or None,
+        "spent": spent.over,
+        "tasks_reported": spent.reported,
+        "tasks": spent.tasks,
+        "text": spent.text,
+    }
+
+
+def cost_view(cost: Cost) -> Document:
+    """Return one report as the API shows it."""
+    return {
+        "at": iso(cost.at),
+        "by": plain(cost.by),
+        "amount": cost.amount,
+        "unit": cost.unit,
+        "reference": plain(cost.reference),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.audit import Choice, Decided, Doubt, Flag, Free, Item, Keep, Report, Worktree
+from mergebot.domain.costs import Reported, Unusable
 from mergebot.domain.dispatching import UNRANKED, Nothing, priority_of
 from mergebot.domain.holding import Deed, Denied, Done, Right
 from mergebot.domain.ids import Actor, Lane
@@ -14,9 +15,10 @@ from mergebot.domain.notices import holders_text
 from mergebot.domain.status import Document
 from mergebot.domain.wording import iso
 from mergebot.ports.ledger import HostReport
-from mergebot.services import auditing, claiming, dispatching, importing
-from mergebot.services.boarding import Board, claim_view, pool_view
+from mergebot.services import auditing, claiming, costing, dispatching, importing
+from mergebot.services.boarding import Board, claim_view, cost_view, pool_view, spent_view
 from mergebot.services.claiming import Owned, Wanted
+from mergebot.services.costing import COSTS_READ, Booked, Reporter, spent_in
 from mergebot.services.dispatching import Applicant, Given
 from mergebot.services.importing import Imported
 from mergebot.services.parts import Parts
@@ -50,7 +52,12 @@ class ClaimDesk:
             for note in reversed(self.parts.ledger.notes(lane, limit=NOTES_READ))
             if note.claim == name
         ]
-        return {**claim_view(claim), "story": notes}
+        costs = [
+            cost_view(each)
+            for each in reversed(self.parts.ledger.costs(lane, limit=COSTS_READ))
+            if each.claim == name
+        ]
+        return {**claim_view(claim), "story": notes, "costs": costs}
 
     def claim(self, lane: Lane, wanted: Wanted) -> Owned | Taken | Denied:
         """Claim for a session."""
@@ -71,6 +78,18 @@ class ClaimDesk:
     def act(self, lane: Lane, name: str, deed: Deed, right: Right) -> Done | Denied | Taken:
         """Do something to a live claim."""
         return claiming.do(self.parts, lane, name, deed, right)
+
+    def report_cost(
+        self, lane: Lane, name: str, said: Reported, by: Reporter
+    ) -> Booked | Denied | Unusable:
+        """Record what a claim cost, live or ended."""
+        return costing.report_cost(self.parts, lane, name, said, by=by)
+
+    def booked_view(self, lane: Lane, booked: Booked) -> Document:
+        """Return a report that counts, and what the fleet spent with it."""
+        spent = spent_in(self.parts.ledger, self.parts.store.read(lane))
+        told = {"claim": booked.cost.claim, "task": booked.cost.task, "counted": booked.fresh}
+        return told | cost_view(booked.cost) | {"fleet": spent_view(spent)}
 
     def audit(self, lane: Lane) -> Document:
         """Look at the whole pool, free what is over, and tell of both."""

@@ -26,6 +26,7 @@ from mergebot.domain.views import ended_at
 from mergebot.ports.errors import Missing
 from mergebot.ports.forge import Issue
 from mergebot.services.claiming import Owned, change, protected_fault
+from mergebot.services.costing import spent_in
 from mergebot.services.parts import Parts
 
 DAY_S = 24 * 3600.0
@@ -158,6 +159,7 @@ def _facts(parts: Parts, snapshot: Snapshot) -> Facts:
         recovering=state.recovering,
         queued=len(snapshot.candidates),
         runtime_s=_runtime_s(parts, snapshot),
+        spent=spent_in(parts.ledger, snapshot),
     )
 
 

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from mergebot.domain.costs import Unusable
 from mergebot.domain.dispatching import Nothing
 from mergebot.domain.holding import (
     Deed,
@@ -30,6 +31,7 @@ from mergebot.ports.forge import Permission
 from mergebot.services.boarding import claim_view
 from mergebot.services.claim_desk import ClaimDesk, given_view, nothing_view, owned_view
 from mergebot.services.claiming import Owned, Wanted, protected_fault
+from mergebot.services.costing import Booked, Reporter
 from mergebot.services.dispatching import Applicant, Given
 from mergebot.web.auth import Caller, demand, visible_lane
 from mergebot.web.bodies import fields, sentence_of
@@ -40,6 +42,7 @@ from mergebot.web.claims_bodies import (
     generation_of,
     line_of,
     patterns_of,
+    reported_of,
     review_of,
     session_of,
     worktrees_of,
@@ -171,6 +174,22 @@ def _decide(request: Request, lane: Lane, who: Caller, found: Fields) -> Respons
     return JSONResponse({"id": name, "choice": choice, "by": who.actor.login, "reason": reason})
 
 
+def _cost(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
+    name, said = request.path_params["id"], reported_of(found)
+    proof = proof_of(line_of(found, "token"))
+    desk = desk_of(request)
+    match desk.report_cost(lane, name, said, Reporter(who.actor, who.permission, proof)):
+        case Booked() as booked:
+            status = HTTPStatus.CREATED if booked.fresh else HTTPStatus.OK
+            return JSONResponse(desk.booked_view(lane, booked), status_code=status)
+        case Unusable(sentence, "unit"):
+            raise wrong("unit", sentence)
+        case Unusable(sentence, field):
+            raise Problem(HTTPStatus.CONFLICT, sentence, field=field)
+        case Denied(sentence, gone):
+            raise Problem(HTTPStatus.NOT_FOUND if gone else HTTPStatus.FORBIDDEN, sentence)
+
+
 def acting(read: Callable[[WebParts, Lane, Caller, Fields], Deed]) -> Callable[..., object]:
     """Return the endpoint of a deed, done by a session's token or by an admin."""
 
@@ -250,5 +269,6 @@ ROUTES = [
     Route(ONE + "/renew", acting(_renew), methods=["POST"]),
     Route(ONE + "/extend", acting(_extend), methods=["POST"]),
     Route(ONE + "/reclaim", acting(_reclaim), methods=["POST"]),
+    Route(ONE + "/cost", asking(Permission.WRITE, _cost), methods=["POST"]),
     Route(ONE + "/decide", asking(Permission.WRITE, _decide), methods=["POST"]),
 ]

@@ -8,6 +8,7 @@ from typing import cast
 
 from mergebot.domain.audit import Choice, Worktree
 from mergebot.domain.claims import ClaimBlock, ClaimFaults, claim_of_fields
+from mergebot.domain.costs import REFERENCE_CHARS_MAX, UNIT, Reported, amount_fault
 from mergebot.domain.holding import Right, Session
 from mergebot.domain.ledger import proof_of
 from mergebot.domain.patterns import PatternFault
@@ -84,6 +85,17 @@ def review_of(found: Fields, default: float) -> float:
             "review_at", f"review_at must be a date such as 2026-12-24, not {_shown(text)}"
         ) from None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def reported_of(found: Fields) -> Reported:
+    """Return the cost that a request reports; raises Problem 422."""
+    amount, unit = found.get("amount"), line_of(found, "unit")
+    if fault := amount_fault(amount):
+        raise wrong("amount", f"{fault}, not {_shown(amount)}")
+    if unit and not UNIT.fullmatch(unit):
+        raise wrong("unit", f"unit must be 1 to 16 letters and digits, not {_shown(unit)}")
+    reference = line_of(found, "reference", most=REFERENCE_CHARS_MAX)
+    return Reported(float(cast("float", amount)), unit, reference)
 
 
 def choice_of(found: Fields) -> Choice:

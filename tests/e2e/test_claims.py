@@ -63,6 +63,13 @@ def test_the_command_line_claims_parks_and_releases(stack: Stack) -> None:
     assert stack.cli("claim", "park", claim["id"], "--reason", "waits", *repo).code == 0
     shown = stack.cli("claim", "list", *repo)
     assert "parked" in shown.out
+    cost = stack.cli("claim", "report-cost", claim["id"], "2.5", "--reference", "run-1", *repo)
+    assert (cost.code, "2.5 USD for T-9: counted" in cost.out) == (0, True)
+    again = stack.cli("claim", "report-cost", claim["id"], "2.5", "--reference", "run-1", *repo)
+    assert (again.code, "not counted again" in again.out) == (0, True)
+    wrong = stack.cli("claim", "report-cost", claim["id"], "nan", *repo)
+    assert (wrong.code, len(wrong.err.splitlines())) == (1, 1)
+    assert "counts only what agents reported: 1 of" in stack.cli("claim", "list", *repo).out
     fenced = stack.cli("claim", "reclaim", claim["id"], "--generation", "1", *repo)
     assert (fenced.code, "is at generation" in fenced.err) == (1, True)
     assert stack.cli("claim", "unpark", claim["id"], *repo).code == 0

@@ -83,7 +83,7 @@ def test_the_tools_of_an_agent_are_described(project: Project) -> None:
 
     tools = anyio.run(session)
     wanted = {"next", "claim", "extend", "release", "park", "check_diff", "enqueue", "status"}
-    assert set(tools) == wanted | {"explain", "wait"}
+    assert set(tools) == wanted | {"explain", "wait", "report_cost"}
     assert all(len(text) > 40 for text in tools.values())
 
 
@@ -139,13 +139,16 @@ def test_an_agent_learns_why_it_was_sent_back_and_whether_it_may_try_again(
 
 def test_an_agent_claims_parks_and_releases_and_is_told_who_holds_what(project: Project) -> None:
     (held,) = ask(project, ("claim", {"task": "T-1", "claims": ["docs/**"], "branch": "t-1"}))
-    refused, parked, released = ask(
+    refused, told, again, parked, released = ask(
         project,
         ("claim", {"task": "T-2", "claims": ["docs/x"]}),
+        ("report_cost", {"claim_id": held["id"], "amount": 1.5, "reference": "run-1"}),
+        ("report_cost", {"claim_id": held["id"], "amount": 1.5, "reference": "run-1"}),
         ("park", {"claim_id": held["id"], "reason": "waits for a word"}),
         ("release", {"claim_id": held["id"]}),
     )
     assert "bob has docs/** for T-1" in refused
+    assert (told["counted"], again["counted"], again["fleet"]["amount"]) == (True, False, 1.5)
     assert (parked["state"], released["state"]) == ("parked", "ended")
 
 

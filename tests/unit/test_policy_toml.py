@@ -101,11 +101,19 @@ def test_the_bounds_of_a_fleet_reach_the_policy() -> None:
         share_per_owner = 2
         queue_longest = 20
         runtime_max = "48h"
+        cost_max = 40
+        cost_unit = "EUR"
         window = "22:30-06:00"
     """).fleet
     assert fleet == FleetPolicy(
-        "agents", ("docs",), "needs-a-person", 12, 2, 20, 172800.0, 22 * 60 + 30, 6 * 60
+        "agents", ("docs",), "needs-a-person", 12, 2, 20, 172800.0, 40.0, "EUR", 22 * 60 + 30, 360
     )
+
+
+@pytest.mark.parametrize("value", ["cost_max = -1", "cost_max = nan", 'cost_unit = "US $"'])
+def test_a_ceiling_that_is_none_is_refused(value: str) -> None:
+    (fault,) = faults(f"[fleet]\n{value}")
+    assert fault.startswith(f"fleet.{value.split()[0]} is ")
 
 
 @pytest.mark.parametrize("value", ["8-20", "08:00-24:00", "08:00-08:00", "08:00 - 20:00", "-"])

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 
-from mergebot.adapters.record import DECISIONS_MAX, LEDGER_ENDED_MAX, NOTES_MAX
+from mergebot.adapters.record import COSTS_MAX, DECISIONS_MAX, LEDGER_ENDED_MAX, NOTES_MAX
 from mergebot.domain.audit import Decided
 from mergebot.domain.contracts import Said
+from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
 from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
@@ -26,6 +27,7 @@ class _Record:
     said: dict[int, list[Said]] = field(default_factory=dict)
     early: dict[int, Early] = field(default_factory=dict)
     collisions: list[Collision] = field(default_factory=list)
+    costs: dict[tuple[str, str], Cost] = field(default_factory=dict)
 
 
 class MemoryLedger:
@@ -122,6 +124,20 @@ class MemoryLedger:
         """Return the newest refusals, newest first."""
         with self._lock:
             return self._of(lane).collisions[: max(limit, 1)]
+
+    def spend(self, lane: Lane, cost: Cost) -> Cost:
+        """Record a cost, and return what stands under its claim and reference: the first report."""
+        with self._lock:
+            costs = self._of(lane).costs
+            known = costs.setdefault((cost.claim, cost.reference), cost)
+            while len(costs) > COSTS_MAX:
+                del costs[next(iter(costs))]
+            return known
+
+    def costs(self, lane: Lane, *, limit: int) -> Sequence[Cost]:
+        """Return the newest reported costs, newest first."""
+        with self._lock:
+            return list(reversed(self._of(lane).costs.values()))[: max(limit, 0)]
 
     def keep_early(self, lane: Lane, early: Early) -> None:
         """Keep what is known of a pull request before it is queued."""

@@ -6,12 +6,19 @@ from secrets import token_hex
 
 from redis import Redis
 
-from mergebot.adapters.record import DECISIONS_MAX, LEDGER_ENDED_MAX, NOTES_MAX, SAYINGS_KEEP_S
+from mergebot.adapters.record import (
+    COSTS_MAX,
+    DECISIONS_MAX,
+    LEDGER_ENDED_MAX,
+    NOTES_MAX,
+    SAYINGS_KEEP_S,
+)
 from mergebot.adapters.redis.codec import decode, decoder, encode
 from mergebot.adapters.redis.keys import EVENTS
 from mergebot.adapters.redis.server import Script, Server, Word
 from mergebot.domain.audit import Decided
 from mergebot.domain.contracts import Said
+from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
 from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
@@ -20,6 +27,7 @@ from mergebot.ports.store import Stale
 
 _READ = Script("ledger_read")
 _COMMIT = Script("ledger_commit")
+_SPEND = Script("ledger_spend")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,24 @@ class RedisLedger:
         key = LedgerKeys(lane)("collisions")
         texts = self._server.ask(lambda client: client.lrange(key, -max(limit, 1), -1))
         return [decode(Collision, text, where=key) for text in reversed(texts)]
+
+    def spend(self, lane: Lane, cost: Cost) -> Cost:
+        """Record a cost, and return what stands under its claim and reference: the first report."""
+        keys = LedgerKeys(lane)
+        words: list[Word] = [f"{cost.claim} {cost.reference}", encode(Cost, cost), cost.at]
+        known = self._server.run(_SPEND, [keys("costs"), keys("cost-order")], [*words, COSTS_MAX])
+        return decode(Cost, known, where=keys("costs"))
+
+    def costs(self, lane: Lane, *, limit: int) -> Sequence[Cost]:
+        """Return the newest reported costs, newest first."""
+        keys = LedgerKeys(lane)
+        if limit < 1:
+            return []
+        names = self._server.ask(lambda client: client.zrevrange(keys("cost-order"), 0, limit - 1))
+        if not names:
+            return []
+        texts = self._server.ask(lambda client: client.hmget(keys("costs"), names))
+        return [decode(Cost, text, where=keys("costs")) for text in texts if text]
 
     def keep_early(self, lane: Lane, early: Early) -> None:
         """Keep what is known of a pull request before it is queued."""

@@ -5,6 +5,7 @@ from redis import Redis
 
 from mergebot.adapters.redis.ledger import RedisLedger
 from mergebot.domain.audit import Choice, Decided, Worktree
+from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ledger import Change, Ended, How, Note, Parked, Suspect
 from mergebot.ports.ledger import HostReport, Ledgers
@@ -101,3 +102,15 @@ def test_decisions_and_early_news_are_kept(ledgers: Ledgers) -> None:
 def test_a_suspect_claim_is_as_live_as_any(ledgers: Ledgers) -> None:
     put(ledgers, claim("a", "A-1", "src/**", state=Suspect(NOW, "silent")))
     assert [each.id for each in ledgers.read(LANE).rivals(["src/a/b.py"], but="")] == ["a"]
+
+
+def test_of_costs_reported_under_one_reference_the_first_stands(ledgers: Ledgers) -> None:
+    first = Cost("1", NOW, "a", "A-1", "mia", 1.25, "USD", "run-1")
+    other = replace(first, id="2", at=NOW + 1, reference="run-2", amount=2.0)
+    assert ledgers.spend(LANE, first) == first
+    assert ledgers.spend(LANE, replace(first, id="3", at=NOW + 9, amount=7.0)) == first
+    assert ledgers.spend(LANE, other) == other
+    assert ledgers.spend(LANE, replace(first, claim="b", at=NOW + 2)).claim == "b"
+    assert [each.amount for each in ledgers.costs(LANE, limit=2)] == [1.25, 2.0]
+    assert len(ledgers.costs(LANE, limit=9)) == 3
+    assert not ledgers.costs(OTHER, limit=9)

@@ -152,6 +152,51 @@ def test_the_next_task_is_handed_out_once_and_a_refusal_names_its_reason(
     assert again.json()["waiting"] == [{"task": "#5", "because": "ada is at it"}]
 
 
+def test_what_a_task_cost_is_counted_once_for_each_reference(client: TestClient) -> None:
+    claim = made(client)
+    one = f"{API}/{claim['id']}"
+    body = {"amount": 1.25, "reference": "run-1", "token": claim["token"]}
+    told = client.post(f"{one}/cost", json=body, headers=ADA)
+    assert (told.status_code, told.json()["counted"]) == (201, True)
+    again = client.post(f"{one}/cost", json=body, headers=ADA)
+    assert (again.status_code, again.json()["counted"]) == (200, False)
+    other = client.post(f"{one}/cost", json={**body, "amount": 2}, headers=ADA)
+    assert (other.status_code, other.json()["field"]) == (409, "reference")
+    assert [each["amount"] for each in client.get(one).json()["costs"]] == [1.25]
+    cost = client.get(API).json()["cost"]
+    assert (cost["amount"], cost["unit"], cost["tasks_reported"]) == (1.25, "USD", 1)
+    page = client.get(f"/{LANE.repo}/claims").text
+    assert "1.25 USD in the last 24 h; counts only what agents reported: 1 of 1 task." in page
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "amount"),
+        ({"amount": -1}, "amount"),
+        ({"amount": "1"}, "amount"),
+        ({"amount": 1, "unit": "pieces of eight"}, "unit"),
+        ({"amount": 1, "unit": "EUR"}, "unit"),
+        ({"amount": 1, "reference": "a\nb"}, "reference"),
+    ],
+)
+def test_a_cost_that_cannot_be_used_names_its_field(
+    client: TestClient, body: dict[str, object], field: str
+) -> None:
+    claim = made(client)
+    body = {**body, "token": claim["token"]}
+    answer = client.post(f"{API}/{claim['id']}/cost", json=body, headers=ADA)
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+def test_nobody_else_reports_what_a_claim_cost(client: TestClient) -> None:
+    one = f"{API}/{made(client)['id']}/cost"
+    assert client.post(one, json={"amount": 1}, headers=ADA).status_code == 403
+    assert client.post(one, json={"amount": 1, "token": "guess"}, headers=ADA).status_code == 403
+    assert client.post(one, json={"amount": 1}, headers=ADMIN).status_code == 201
+    assert client.post(f"{API}/none/cost", json={"amount": 1}, headers=ADMIN).status_code == 404
+
+
 def test_a_plain_claims_file_is_taken_over_line_by_line(client: TestClient) -> None:
     made(client)
     file = "AUTH-142 | agent-9 | 2026-11-29\n#7 | agent-3 | 2026-11-29 | docs/**\n"

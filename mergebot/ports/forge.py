@@ -126,6 +126,13 @@ class Forge(Protocol):
         """Return the PR's comments, oldest first."""
         ...
 
+    def own_comments(self, repo: str, number: int) -> Sequence[Comment]:
+        """Return the bot's own comments on a PR, oldest first, as they were a moment ago.
+
+        It spares requests: whoever must not write twice looks at `comments` afterwards.
+        """
+        ...
+
     def add_comment(self, repo: str, number: int, body: str) -> int:
         """Write a comment on a PR or an issue and return its id."""
         ...

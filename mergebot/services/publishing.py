@@ -254,7 +254,9 @@ def _says_open(body: str) -> bool:
 
 
 def _find(parts: Parts, lane: Lane, pr: int) -> int | None:
-    return _mine(parts, lane, pr, lambda body: body.startswith(MARKER))
+    """Return the comment to edit; one that this misses is found after the write, by `_add_once`."""
+    own = parts.forge.own_comments(lane.repo, pr)
+    return max((each.id for each in own if each.body.startswith(MARKER)), default=None)
 
 
 def _mine(parts: Parts, lane: Lane, pr: int, fits: Callable[[str], bool]) -> int | None:

@@ -18,6 +18,7 @@ from mergebot.adapters.github.errors import Ask, BadToken, Unclear
 from mergebot.adapters.github.paths import at
 from mergebot.adapters.github.reports import read_reports
 from mergebot.adapters.github.rules import read_branch_rules
+from mergebot.adapters.github.shelf import Silences
 from mergebot.domain.branch_rules import BranchRules
 from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
@@ -62,6 +63,7 @@ class GithubForge:
         self._client = Client(server, credentials)
         reporter = (CheckRuns if credentials.is_app else Statuses)(self._client)
         self._reporter = Sparing(reporter, server.shelf)
+        self._silences = Silences(server.shelf)
         self._me: Actor | None = None
         self._doubtful: set[str] = set()
 
@@ -111,7 +113,9 @@ class GithubForge:
         """Return one pull request, fresh; raises Missing."""
         ask = Ask("GET", at(repo, "pulls", number), f"read {repo}#{number}", repo)
         with values.reading(ask):
-            return values.pull(self._client.send(ask))
+            shown = self._client.send(ask)
+            self._silences.told(repo, number, shown["comments"])
+            return values.pull(shown)
 
     def open_pulls(self, repo: str) -> Sequence[PullRequest]:
         """Return every open pull request by number, a hundred for each request."""
@@ -205,6 +209,13 @@ class GithubForge:
         with values.reading(ask):
             return sorted(map(values.comment, self._client.pages(ask)), key=lambda each: each.id)
 
+    def own_comments(self, repo: str, number: int) -> Sequence[Comment]:
+        """Return the bot's comments on a PR; nothing is asked where there were none a moment ago."""
+        if self._silences.holds(repo, number):
+            return []
+        me = self.me().id
+        return [each for each in self.comments(repo, number) if each.author.id == me]
+
     def add_comment(self, repo: str, number: int, body: str) -> int:
         """Write a comment and return its id.
 
@@ -218,6 +229,7 @@ class GithubForge:
             repo,
             body={"body": body},
         )
+        self._silences.broken(repo, number)
         name = hashlib.sha256(f"{repo}#{number}\n{body}".encode("utf-8", "replace")).hexdigest()
         if name in self._doubtful and (found := self._own_comment(repo, number, body)):
             self._doubtful.discard(name)

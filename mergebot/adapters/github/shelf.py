@@ -29,6 +29,10 @@ OWN_MAX = 32
 """Listings kept in this process: 32 of eight megabytes are the most it may cost."""
 
 
+SILENT_S = 600.0
+"""How long a pull request without comments is taken for one: longer than a notice waits."""
+
+
 class Shelf(Protocol):
     """Keeps short texts by name for a while; never raises."""
 
@@ -142,6 +146,28 @@ class Waits:
         """Be quiet for so many seconds."""
         if seconds > 0:
             self._shelf.put(_name("wait", token), str(time.time() + seconds), seconds)
+
+
+class Silences:
+    """Pull requests that nobody has commented on, as the forge told when it showed them."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+
+    def told(self, repo: str, number: int, comments: int) -> None:
+        """Learn how many comments a pull request has."""
+        self._note(repo, number, "" if comments else "silent")
+
+    def broken(self, repo: str, number: int) -> None:
+        """Learn that somebody writes there now."""
+        self._note(repo, number, "")
+
+    def holds(self, repo: str, number: int) -> bool:
+        """Tell whether there was no comment a moment ago."""
+        return self._shelf.get(f"silence:{repo}#{number}") == "silent"
+
+    def _note(self, repo: str, number: int, word: str) -> None:
+        self._shelf.put(f"silence:{repo}#{number}", word, SILENT_S)
 
 
 def address_of(path: str, query: Mapping[str, str | int]) -> str:

@@ -111,6 +111,10 @@ class MemoryForge(Forge):
         written = self.hosting.comments.values()
         return [Comment(each.id, each.author, each.body) for each in written if each.pr == number]
 
+    def own_comments(self, repo: str, number: int) -> Sequence[Comment]:
+        """Return the bot's own comments on a PR, oldest first."""
+        return [each for each in self.comments(repo, number) if each.author.id == self.bot.id]
+
     def add_comment(self, repo: str, number: int, body: str) -> int:
         """Write a comment and return its id."""
         self.issue(repo, number)

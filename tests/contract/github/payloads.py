@@ -22,6 +22,7 @@ def pull(number: int = 7, **changes: Any) -> dict[str, Any]:
         "base": {"sha": BASE, "ref": "main", "repo": fork},
         "labels": [{"name": "merge-queue"}],
         "draft": False,
+        "comments": 0,
         "merged_at": None,
         "created_at": "2026-11-29T12:00:00Z",
         "html_url": f"https://example.org/o/r/pull/{number}",

@@ -5,9 +5,11 @@ import pytest
 from mergebot.adapters.github.auth import TokenCredentials
 from mergebot.adapters.github.client import Client, Server
 from mergebot.adapters.github.errors import Ask
+from mergebot.adapters.github.forge import GithubForge
 from mergebot.adapters.github.shelf import OwnShelf, Safe, Tagged, Tags
 from mergebot.adapters.redact import Redactor
 from mergebot.ports.errors import Unavailable
+from tests.contract.github import payloads
 from tests.contract.github.scripted import Reply, Scripted
 
 READ = Ask("GET", "/thing", "read the thing")
@@ -74,3 +76,48 @@ def test_the_last_request_of_the_hour_is_followed_by_none(server: Scripted) -> N
     with pytest.raises(Unavailable, match="slow down"):
         mine.send(READ)
     assert len(server.seen) == 1
+
+
+COMMENTS = "/repos/o/r/issues/7/comments"
+
+
+def silent(server: Scripted, forge: GithubForge, comments: int) -> None:
+    server.on("GET", "/user", Reply(200, payloads.BOT))
+    server.on("GET", "/repos/o/r/pulls/7", Reply(200, payloads.pull(comments=comments)))
+    server.on("GET", COMMENTS, Reply(200, [payloads.comment(5, "Mine"), other(6)]))
+    server.on("POST", COMMENTS, Reply(201, payloads.comment(5, "Mine")))
+    forge.pull("o/r", 7)
+
+
+def other(number: int) -> dict[str, object]:
+    return payloads.comment(number, "Theirs", payloads.ALICE)
+
+
+def listings(server: Scripted) -> int:
+    return sum((each.method, each.path) == ("GET", COMMENTS) for each in server.seen)
+
+
+def test_nobody_looks_for_the_bots_comment_where_nobody_has_commented(
+    server: Scripted, forge: GithubForge
+) -> None:
+    silent(server, forge, comments=0)
+    assert forge.own_comments("o/r", 7) == []
+    assert listings(server) == 0
+
+
+def test_the_bots_comment_is_looked_for_once_it_or_anybody_has_written(
+    server: Scripted, forge: GithubForge
+) -> None:
+    silent(server, forge, comments=0)
+    forge.add_comment("o/r", 7, "Mine")
+    assert [each.id for each in forge.own_comments("o/r", 7)] == [5]
+    silent(server, forge, comments=2)
+    assert [each.id for each in forge.own_comments("o/r", 7)] == [5]
+    assert listings(server) == 2
+
+
+def test_what_everybody_wrote_is_always_read_from_the_forge(
+    server: Scripted, forge: GithubForge
+) -> None:
+    silent(server, forge, comments=0)
+    assert [each.id for each in forge.comments("o/r", 7)] == [5, 6]

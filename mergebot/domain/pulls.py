@@ -17,6 +17,10 @@ class Permission(IntEnum):
     ADMIN = 5
 
 
+TO_HALT = Permission.MAINTAIN
+"""What stopping everybody needs, and letting them go on: in a comment, on the page, by the API."""
+
+
 @dataclass(frozen=True, slots=True)
 class Repository:
     """A repository as the forge describes it; `clone_url` carries no credential."""

@@ -19,7 +19,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.effects import PublishNotice, Tell
 from mergebot.domain.ids import Lane
 from mergebot.domain.news import CheckAsked, CommentMade
-from mergebot.domain.pulls import Permission
+from mergebot.domain.pulls import TO_HALT, Permission
 from mergebot.ports.errors import Refused
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
@@ -82,7 +82,7 @@ def _needed(command: Command) -> Permission:
         case Plain.STATUS | Plain.EXPLAIN | Answer():
             return Permission.READ
         case Halt() | Resume():
-            return Permission.MAINTAIN
+            return TO_HALT
         case _:
             return Permission.WRITE
 

@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from mergebot.domain.ids import Lane
+from mergebot.domain.pulls import TO_HALT
 from mergebot.domain.status import Document
 from mergebot.ports.forge import Permission
 from mergebot.services.reporting import Find
@@ -183,6 +184,6 @@ ROUTES = [
     Route(PR, action(Permission.WRITE, _enqueue), methods=["POST"]),
     Route(PR + "/cancel", action(Permission.WRITE, _cancel), methods=["POST"]),
     Route(PR + "/retry", action(Permission.WRITE, _retry), methods=["POST"]),
-    Route(REPO + "/halt", action(Permission.WRITE, _halt), methods=["POST"]),
-    Route(REPO + "/resume", action(Permission.MAINTAIN, _resume), methods=["POST"]),
+    Route(REPO + "/halt", action(TO_HALT, _halt), methods=["POST"]),
+    Route(REPO + "/resume", action(TO_HALT, _resume), methods=["POST"]),
 ]

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.pulls import TO_HALT
 from mergebot.ports.forge import Permission
 from mergebot.ports.operator import Operator
 from mergebot.web.auth import caller_of, demand_of, visible_lane
@@ -76,12 +77,12 @@ ROUTES = [
     ),
     Route(
         REPO + "/halt",
-        hand(Permission.MAINTAIN, lambda to, lane, by, _pr, f: to.halt(lane, by, _reason(f))),
+        hand(TO_HALT, lambda to, lane, by, _pr, f: to.halt(lane, by, _reason(f))),
         methods=["POST"],
     ),
     Route(
         REPO + "/resume",
-        hand(Permission.MAINTAIN, lambda to, lane, by, _pr, f: to.resume(lane, by, _reason(f))),
+        hand(TO_HALT, lambda to, lane, by, _pr, f: to.resume(lane, by, _reason(f))),
         methods=["POST"],
     ),
 ]

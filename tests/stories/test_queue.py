@@ -1,4 +1,6 @@
 from mergebot.domain.candidate import Ejected, GateEvidence
+from mergebot.domain.ids import Actor
+from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
 from tests.support.world import BOT, KIM, QUEUE, RAY, World
 
@@ -138,6 +140,20 @@ def test_a_command_does_not_queue_a_head_that_was_pushed_after_it() -> None:
     world.runs_until_quiet()
     assert world.landed == []
     assert QUEUE not in world.pull(pr).labels
+
+
+def test_whoever_may_write_may_queue_and_yet_not_stop_everybody() -> None:
+    world = World()
+    pr = world.opens_pr()
+    writer = Actor(77, "wes")
+    world.hosting.people[writer.id] = Permission.WRITE
+    refused = world.says(pr, "@mergebot halt because", who=writer)
+    world.runs_until_quiet()
+    assert world.lane.halt is None
+    assert world.hosting.reactions[refused] == {"confused"}
+    world.says(pr, "@mergebot queue", who=writer)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
 
 
 def test_a_reader_commands_nothing_but_may_ask() -> None:

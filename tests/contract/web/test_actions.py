@@ -36,7 +36,8 @@ AS_ADMIN = bearer(ADMIN_TOKEN)
     [
         ("tok-ada", "/candidates/7", HTTPStatus.ACCEPTED),
         ("tok-eve", "/candidates/7", HTTPStatus.FORBIDDEN),
-        ("tok-ada", "/halt", HTTPStatus.OK),
+        ("tok-ada", "/halt", HTTPStatus.FORBIDDEN),
+        ("tok-mia", "/halt", HTTPStatus.OK),
         ("tok-ada", "/resume", HTTPStatus.FORBIDDEN),
         ("tok-mia", "/resume", HTTPStatus.OK),
         ("tok-nobody", "/halt", HTTPStatus.UNAUTHORIZED),

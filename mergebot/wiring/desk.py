@@ -18,6 +18,7 @@ from mergebot.adapters.caches import DirectoryCaches
 from mergebot.adapters.celery_app import make_app
 from mergebot.adapters.celery_bell import CeleryBell
 from mergebot.adapters.clock import RandomTokens, SystemClock
+from mergebot.adapters.cores import usable_cores
 from mergebot.adapters.git.mirrors import GitMirrors
 from mergebot.adapters.github import webhook
 from mergebot.adapters.github.auth import AppCredentials, TokenCredentials
@@ -53,7 +54,7 @@ from mergebot.ports.sandbox import Workspaces
 from mergebot.services.gatekeeper import Gatekeeper
 from mergebot.services.operating import Operating
 from mergebot.services.parts import Parts
-from mergebot.services.repositories import repository_of
+from mergebot.services.repositories import PRIVATE_S, repository_of
 from mergebot.settings import Settings, kept_admin_token
 from mergebot.wiring.gates import sandbox
 
@@ -131,6 +132,7 @@ def desk(settings: Settings) -> Desk:
         redaction=redactor,
         seals=parts.notary,
         worker=worker_name(),
+        cores=usable_cores(),
     )
     return Desk(parts, bell, RedisPulse(client), gatekeeper, workspaces)
 
@@ -223,6 +225,6 @@ def _signed(secrets: tuple[str, ...], body: bytes, signature: str) -> bool:
 def _private(parts: Parts, lane: Lane) -> bool:
     """Tell whether a repository is private; one that nobody can tell about counts as private."""
     try:
-        return repository_of(parts, lane.repo).private
+        return repository_of(parts, lane.repo, keep_s=PRIVATE_S).private
     except (Unavailable, Refused):
         return True

@@ -3,6 +3,7 @@ from dataclasses import replace
 from mergebot.adapters.memory.bell import Ring
 from mergebot.domain.news import CheckAsked, RepositoryChanged
 from mergebot.domain.reasons import Reason
+from mergebot.services.repositories import PRIVATE_S, repository_of
 from tests.support.world import BO, BOT, RAY, REPO, RULES, World
 
 OUTSIDE = RULES + '[gate.external]\nchecks = ["ci / test"]\n'
@@ -78,3 +79,12 @@ def test_a_trial_branch_whose_run_is_gone_is_removed_and_one_that_is_awaited_sta
     world.runs_until_quiet()
     world.reconciles()
     assert f"refs/heads/mergebot/trial/{pr}" not in world.remote.now.heads
+
+
+def test_a_repository_that_is_made_private_is_hidden_within_a_minute() -> None:
+    world = World()
+    parts, name = world.parts, world.hosting.repository.full_name
+    assert not repository_of(parts, name).private
+    world.hosting.repository = replace(world.hosting.repository, private=True)
+    world._passes(PRIVATE_S)
+    assert repository_of(parts, name, keep_s=PRIVATE_S).private

@@ -103,7 +103,7 @@ def _signs(settings: Settings) -> "list[Sign]":
     host = socket.gethostname()
     rounds_s = MISSED_ROUNDS * settings.reconcile_seconds
     return [
-        Sign("web", lambda: _answers(settings) and monotonic(), SILENT_S),
+        Sign("web", lambda: _status(settings) and monotonic(), SILENT_S),
         Sign("reconciler", lambda: last("reconciler"), SILENT_S + rounds_s),
         Sign("worker (gate)", lambda: last(f"gate@{host}"), SILENT_S),
         Sign("worker (hands)", lambda: last(f"hands@{host}"), SILENT_S),
@@ -141,13 +141,18 @@ def _supervised(parts: Iterable[Part]) -> Iterator[Supervisor]:
 
 
 def _answers(settings: Settings) -> bool:
+    return _status(settings) == HTTPStatus.OK
+
+
+def _status(settings: Settings) -> int:
+    """Return what the web answers about itself, 0 where it says nothing: a refusal is no silence."""
     parts = urlsplit(settings.address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=2)
     try:
         connection.request("GET", "/readyz")
-        return connection.getresponse().status == HTTPStatus.OK
+        return connection.getresponse().status
     except (OSError, http.client.HTTPException):
-        return False
+        return 0
     finally:
         connection.close()
 

@@ -36,10 +36,28 @@ def test_a_silent_part_is_restarted_once_and_then_gets_its_time_again() -> None:
     hours = Hours()
     hours.look_for(70)
     assert hours.restarted == ["hands"]
-    hours.look_for(55)
+    hours.look_for(115)
     assert hours.restarted == ["hands"]
     hours.look_for(20)
     assert hours.restarted == ["hands", "hands"]
+
+
+def test_one_that_came_up_after_all_gets_no_more_time_than_before() -> None:
+    hours = Hours()
+    hours.look_for(70)
+    hours.sign = 2
+    hours.look_for(75)
+    assert hours.restarted == ["hands", "hands"]
+
+
+def test_on_a_host_where_everything_is_slow_a_part_gets_more_and_more_time() -> None:
+    hours = Hours()
+    hours.look_for(60 * (1 + 2 + 4 + 8) + 60)
+    assert len(hours.restarted) == 4
+    hours.look_for(16 * 60)
+    assert len(hours.restarted) == 5
+    hours.look_for(16 * 60)
+    assert len(hours.restarted) == 6
 
 
 def test_a_part_is_not_restarted_for_what_nobody_can_tell() -> None:

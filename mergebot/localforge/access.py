@@ -51,6 +51,8 @@ def from_token(forge: Forge, token: str) -> Caller:
     user = people.by_id(forge.store, row["user_id"])
     if row["kind"] == "pat":
         return Caller(user, "pat", token_id=row["id"])
+    if row["kind"] == "oauth":
+        return Caller(user, "oauth", token_id=row["id"])
     installation = forge.store.one(
         "SELECT * FROM installations WHERE id = ?", row["installation_id"]
     )
@@ -71,6 +73,8 @@ def sees(forge: Forge, caller: Caller, repo: Row) -> bool:
     """Tell whether a caller may know that a repository exists."""
     if caller.kind == "installation":
         return not repo["private"] or repo["id"] in (caller.repositories or ())
+    if caller.kind == "oauth":
+        return not repo["private"]
     return repositories.role(forge.store, repo, caller.user) != "none"
 
 
@@ -92,6 +96,8 @@ def check(forge: Forge, caller: Caller, endpoint: Endpoint, repo: Row | None) ->
             raise ApiError(HTTPStatus.UNAUTHORIZED, "Requires authentication")
         case _, "installation":
             _check_installation(caller, endpoint, repo)
+        case _, "oauth" if endpoint.method != "GET" or endpoint.need not in {"user", "read"}:
+            raise not_found()
         case "app", _:
             raise forbidden("You must authenticate via a GitHub App.")
         case _:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
-from mergebot.localforge import access, answers, api, git_http, pages, repositories
+from mergebot.localforge import access, answers, api, git_http, pages, repositories, sign_in_pages
 from mergebot.localforge.errors import ApiError, forbidden, not_found
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.routing import TABLE, Call, Caller, Endpoint, Reply, Request
@@ -124,7 +124,12 @@ class Application:
 
     def __init__(self, forge: Forge) -> None:
         self.forge = forge
-        routes = [*rest_routes(forge), *git_http.routes(forge), *pages.routes(forge)]
+        routes = [
+            *rest_routes(forge),
+            *git_http.routes(forge),
+            *sign_in_pages.routes(forge),
+            *pages.routes(forge),
+        ]
 
         @contextlib.asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:

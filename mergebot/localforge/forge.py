@@ -36,6 +36,7 @@ class Forge:
         self.dispatcher = Dispatcher(self.store, self.faults)
         self.tickets: dict[str, tuple[int, int]] = {}
         self.manifests: dict[str, dict[str, Any]] = {}
+        self.codes: dict[str, Any] = {}
         self._pushes: defaultdict[int, int] = defaultdict(int)
         self._counting = threading.Lock()
         self._packer = ThreadPoolExecutor(1, "packer")

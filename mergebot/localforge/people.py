@@ -64,6 +64,17 @@ def mint(store: Store, user_id: int) -> str:
     return token
 
 
+def mint_for_site(store: Store, user_id: int) -> str:
+    """Return a new token by which another site knows a user: it has no scope, so it only reads."""
+    token = f"gho_{secrets.token_hex(18)}"
+    with store.write():
+        store.run(
+            "INSERT INTO tokens (digest, user_id, kind, created_at) VALUES (?, ?, 'oauth', ?)",
+            *(digest(token), user_id, now()),
+        )
+    return token
+
+
 def mint_for_installation(
     store: Store, installation: Row, permissions: dict[str, str], expires_at: float
 ) -> str:

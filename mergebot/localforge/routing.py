@@ -32,7 +32,7 @@ class Caller:
     """Who calls, and what the token allows: an installation's token carries permissions."""
 
     user: Row | None
-    kind: Literal["anonymous", "pat", "installation", "app"] = "anonymous"
+    kind: Literal["anonymous", "pat", "oauth", "installation", "app"] = "anonymous"
     permissions: dict[str, str] = field(default_factory=dict)
     repositories: frozenset[int] | None = None
     installation_id: int = 0

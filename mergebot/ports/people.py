@@ -25,10 +25,13 @@ class People(Protocol):
 class SignIn(Protocol):
     """The forge's own page on which somebody says who they are (OAuth's code flow)."""
 
-    def address(self, state: str, back: str) -> str:
-        """Return where to send somebody who shall come back to `back` with `state`."""
+    def address(self, state: str, back: str, *, verifier: str) -> str:
+        """Return where to send somebody who shall come back to `back` with `state`.
+
+        Only whoever knows `verifier` can make anything of the code that they come back with.
+        """
         ...
 
-    def token(self, code: str, back: str) -> str:
+    def token(self, code: str, back: str, *, verifier: str) -> str:
         """Return the forge token of whoever came back with `code`; raises Refused, Unavailable."""
         ...

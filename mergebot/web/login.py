@@ -1,5 +1,6 @@
 """Signing in to the pages: by the admin token, by one's own forge token, or through the forge."""
 
+import base64
 from http import HTTPStatus
 
 from starlette.concurrency import run_in_threadpool
@@ -26,7 +27,10 @@ from mergebot.web.session import (
 
 TOKEN_CHARS_MAX = 500
 ROUNDTRIP_S = 600
+ONWARD_CHARS_MAX = 500
 STATE = "mergebot-oauth"
+VERIFIERS = "oauth-verifier"
+"""Never leaves this host but for the forge: whoever steals a code cannot redeem it."""
 
 
 def page(request: Request) -> Response:
@@ -67,10 +71,12 @@ def to_forge(request: Request) -> Response:
     knock(request, request.app.state.login_buckets)
     session = new_session(Actor(0, ""), parts.clock.now())
     state = f"{session.nonce}.{parts.seals.seal(ROUNDTRIPS, session.nonce)}"
-    answer = RedirectResponse(parts.sign_in.address(state, _back(parts)), HTTPStatus.SEE_OTHER)
+    verifier = parts.seals.seal(VERIFIERS, session.nonce)
+    address = parts.sign_in.address(state, _back(parts), verifier=verifier)
+    answer = RedirectResponse(address, HTTPStatus.SEE_OTHER)
     answer.set_cookie(
         STATE,
-        state,
+        f"{state}.{_packed(request.query_params.get('next', '/'))}",
         max_age=ROUNDTRIP_S,
         secure=is_secure(request),
         httponly=True,
@@ -83,15 +89,19 @@ def to_forge(request: Request) -> Response:
 def from_forge(request: Request) -> Response:
     """Take the forge's word for who came back, if it was this browser that was sent there."""
     parts: WebParts = request.app.state.parts
-    given, kept = request.query_params.get("state", ""), request.cookies.get(STATE, "")
+    given = request.query_params.get("state", "")
+    kept, _, onward = request.cookies.get(STATE, "").rpartition(".")
     nonce, _, seal = given.partition(".")
     if parts.sign_in is None or not given or given != kept:
         raise Problem(HTTPStatus.FORBIDDEN, "this browser did not ask to sign in: begin again")
     if not parts.seals.sealed(ROUNDTRIPS, nonce, seal):
         raise Problem(HTTPStatus.FORBIDDEN, "this sign-in did not begin here: begin again")
-    token = parts.sign_in.token(request.query_params.get("code", ""), _back(parts))
+    if request.query_params.get("error"):
+        raise Problem(HTTPStatus.FORBIDDEN, "the forge did not say who you are: begin again")
+    code, verifier = request.query_params.get("code", ""), parts.seals.seal(VERIFIERS, nonce)
+    token = parts.sign_in.token(code, _back(parts), verifier=verifier)
     session = new_session(parts.forge.caller(token), parts.clock.now())
-    answer = RedirectResponse("/", HTTPStatus.SEE_OTHER)
+    answer = RedirectResponse(_unpacked(onward), HTTPStatus.SEE_OTHER)
     answer.delete_cookie(STATE, path="/login")
     set_cookie(request, answer, session)
     return answer
@@ -108,6 +118,17 @@ def _session(request: Request, token: str) -> Session:
         return new_session(parts.forge.caller(token), now)
     except Refused:
         raise Problem(HTTPStatus.UNAUTHORIZED, "this token is not valid here") from None
+
+
+def _packed(onward: str) -> str:
+    return base64.urlsafe_b64encode(inner(onward)[:ONWARD_CHARS_MAX].encode()).decode()
+
+
+def _unpacked(packed: str) -> str:
+    try:
+        return inner(base64.urlsafe_b64decode(packed).decode())
+    except ValueError:
+        return "/"
 
 
 def _back(parts: WebParts) -> str:

@@ -167,6 +167,16 @@ def test_what_somebody_may_do_is_asked_at_each_action(
     assert site.operator.asked == []
 
 
+def test_only_a_maintainer_halts_and_resumes(site: Website) -> None:
+    for token, status in (("tok-ada", 403), ("tok-mia", 303)):
+        with opened(site) as client:
+            sign_in(client, token)
+            form = form_of(client)
+            for address in (f"{REPO}/halt", f"{REPO}/resume"):
+                assert send(client, address, form=form, reason="x") == status
+    assert [each[2] for each in site.operator.asked] == ["mia", "mia"]
+
+
 def test_a_reader_only_reads(client: TestClient, site: Website) -> None:
     sign_in(client, "tok-eve")
     form = form_of(client)
@@ -243,13 +253,15 @@ class Gate:
     """A forge's sign-in page that knows one code."""
 
     asked: list[str] = field(default_factory=list)
+    verifiers: list[str] = field(default_factory=list)
 
-    def address(self, state: str, back: str) -> str:
+    def address(self, state: str, back: str, *, verifier: str) -> str:
         self.asked.append(state)
+        self.verifiers.append(verifier)
         return f"https://forge.example/authorize?state={state}"
 
-    def token(self, code: str, back: str) -> str:
-        if code != "good":
+    def token(self, code: str, back: str, *, verifier: str) -> str:
+        if code != "good" or verifier not in self.verifiers:
             raise Refused("no such code")
         return "tok-ada"
 

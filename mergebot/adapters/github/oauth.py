@@ -1,5 +1,7 @@
-"""Signing people in through GitHub's own page, by OAuth's code flow."""
+"""Signing people in through GitHub's own page, by OAuth's code flow with PKCE."""
 
+import base64
+import hashlib
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
@@ -22,12 +24,20 @@ class OAuthSignIn:
     client_id: str
     secret: str = field(repr=False)
 
-    def address(self, state: str, back: str) -> str:
+    def address(self, state: str, back: str, *, verifier: str) -> str:
         """Return where to send somebody who shall come back to `back` with `state`."""
-        query = {"client_id": self.client_id, "redirect_uri": back, "state": state, "scope": ""}
+        digest = hashlib.sha256(verifier.encode()).digest()
+        query = {
+            "client_id": self.client_id,
+            "redirect_uri": back,
+            "state": state,
+            "scope": "",
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
         return f"{self.pages}/login/oauth/authorize?{urlencode(query)}"
 
-    def token(self, code: str, back: str) -> str:
+    def token(self, code: str, back: str, *, verifier: str) -> str:
         """Return the forge token of whoever came back with `code`; raises Refused, Unavailable."""
         if not 0 < len(code) <= CODE_CHARS_MAX:
             raise Refused("the forge sent nobody back with a code: begin again")
@@ -36,6 +46,7 @@ class OAuthSignIn:
             "client_secret": self.secret,
             "code": code,
             "redirect_uri": back,
+            "code_verifier": verifier,
         }
         url, headers = f"{self.pages}/login/oauth/access_token", {"Accept": "application/json"}
         try:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mergebot.localforge import apps, people
+from mergebot.localforge import apps, oauth, people
 from mergebot.localforge.api import installing
 from mergebot.localforge.errors import custom, invalid, not_found
 from mergebot.localforge.routing import Call, Reply, created, endpoint, no_content, ok
@@ -100,6 +100,16 @@ def create_app(call: Call) -> Reply:
         raise invalid("App", "owner")
     made, private = make_app(call, owner, call.body)
     return created(made | {"private_key": private})
+
+
+@endpoint("POST", "/_forge/oauth-apps", "operator")
+def create_oauth_app(call: Call) -> Reply:
+    """Create an OAuth App; return its client id and, once, its secret."""
+    callback = call.text("OAuthApp", "callback_url")
+    if not callback.startswith(("https://", "http://")):
+        raise invalid("OAuthApp", "callback_url")
+    client_id, secret = oauth.register(call.forge, call.text("OAuthApp", "name"), callback)
+    return created({"client_id": client_id, "client_secret": secret, "callback_url": callback})
 
 
 def make_app(call: Call, owner: Row, asked: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -1,6 +1,5 @@
 """Plain pages to read repositories and pull requests on: no script, no foreign content."""
 
-import re
 from collections.abc import Callable
 from functools import cache
 from html import escape
@@ -17,6 +16,7 @@ from starlette.routing import Route
 from mergebot.localforge import access, checks, issues, people, pulls_store, repositories
 from mergebot.localforge.errors import ApiError, not_found
 from mergebot.localforge.forge import Forge
+from mergebot.localforge.markdown import rendered
 from mergebot.localforge.shapes import commits
 from mergebot.localforge.store import Row
 
@@ -28,8 +28,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-_FENCE = re.compile(r"^(`{3,}|~{3,})[^\n]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_HIDDEN = re.compile(r"<!--.*?-->", re.DOTALL)
 _KINDS = {"+": "add", "-": "cut", "@": "hunk", "d": "file"}
 
 Page = Callable[[Forge, Request], Response]
@@ -42,18 +40,6 @@ def templates() -> Environment:
     return Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True,
     )  # fmt: skip
-
-
-def prose(text: str | None) -> list[dict[str, Any]]:
-    """Split a text into paragraphs and code blocks; hidden comments are left out."""
-    blocks, at = [], 0
-    shown = _HIDDEN.sub("", (text or "").replace("\r\n", "\n"))
-    for fence in _FENCE.finditer(shown):
-        blocks.append({"code": 0, "text": shown[at : fence.start()].strip()})
-        blocks.append({"code": 1, "text": fence[2].rstrip("\n")})
-        at = fence.end()
-    blocks.append({"code": 0, "text": shown[at:].strip()})
-    return [block for block in blocks if block["text"]]
 
 
 def diff_lines(text: str) -> list[dict[str, str]]:
@@ -136,7 +122,7 @@ def _comments(forge: Forge, pull: Row) -> list[dict[str, Any]]:
         " WHERE issue_id = ? ORDER BY comments.id",
         pull["issue_id"],
     )
-    return [row | {"body": prose(row["body"])} for row in rows]
+    return [row | {"body": rendered(row["body"])} for row in rows]
 
 
 def _pull(forge: Forge, request: Request) -> Response:
@@ -155,7 +141,7 @@ def _pull(forge: Forge, request: Request) -> Response:
         "pull.html",
         repo=repo,
         pull=_described(forge, pull),
-        body=prose(pull["body"]),
+        body=rendered(pull["body"]),
         checks=_checks(forge, repo, pull["head_sha"]),
         commits=listed,
         comments=_comments(forge, pull),
@@ -194,6 +180,11 @@ def _style(_: Forge, __: Request) -> Response:
     return Response(text, headers={"Cache-Control": "max-age=300"}, media_type="text/css")
 
 
+def _icon(_: Forge, __: Request) -> Response:
+    icon = files(__package__).joinpath("pages/icon.svg").read_bytes()
+    return Response(icon, headers=HEADERS, media_type="image/svg+xml")
+
+
 def _avatar(forge: Forge, request: Request) -> Response:
     user = people.by_id(forge.store, int(request.path_params["id"]))
     hue, letter = user["id"] * 47 % 360, escape(user["login"][:1].upper())
@@ -210,6 +201,7 @@ def routes(forge: Forge) -> list[Route]:
     pages: dict[str, Page] = {
         "/": _index,
         "/_forge/style.css": _style,
+        "/favicon.ico": _icon,
         "/_forge/avatars/{id:int}": _avatar,
         "/{owner}/{repo}": _repository,
         "/{owner}/{repo}/pull/{number:int}": _pull,

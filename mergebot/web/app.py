@@ -6,6 +6,8 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -16,6 +18,11 @@ from mergebot.web.problems import HANDLED, on_problem
 from mergebot.web.security import SecurityHeaders
 
 STATIC = Path(__file__).parent / "static"
+
+
+def _icon(_: Request) -> FileResponse:
+    """Answer browsers that ask for an icon before they know where it is."""
+    return FileResponse(STATIC / "icon.svg", media_type="image/svg+xml")
 
 
 def create_app(parts: WebParts) -> Starlette:
@@ -32,6 +39,7 @@ def create_app(parts: WebParts) -> Starlette:
         Route("/healthz", health.healthz),
         Route("/readyz", health.readyz),
         Route("/metrics", health.metrics),
+        Route("/favicon.ico", _icon),
         Mount("/static", StaticFiles(directory=STATIC), name="static"),
         Route("/api/v1/events", events.of_all),
         Route("/api/v1" + api.REPO + "/events", events.of_lane),

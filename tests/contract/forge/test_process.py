@@ -212,6 +212,6 @@ def test_pages_show_a_pull_request_as_safe_text(forge: ForgeProcess, name: str, 
     assert "<script>" not in pull.text
     assert "<img" not in pull.text
     assert "hidden" not in pull.text
-    assert "<pre>x = 1</pre>" in pull.text
+    assert "<pre><code>x = 1\n</code></pre>" in pull.text
     assert "default-src 'none'" in pull.headers["Content-Security-Policy"]
     assert requests.get(f"{forge.url}/{name}/pull/1.diff", timeout=10).text.startswith("diff --git")

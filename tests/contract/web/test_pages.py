@@ -110,6 +110,11 @@ def test_a_log_is_plain_text_and_nothing_else(client: TestClient) -> None:
     assert "206 passed" in answer.text
 
 
+def test_whoever_asks_for_an_icon_gets_it(client: TestClient) -> None:
+    answer = client.get("/favicon.ico")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/svg+xml")
+
+
 @pytest.mark.parametrize("path", ["/", "/no/such", "/healthz", "/static/mergebot.css", "/api/v1/x"])
 def test_every_answer_carries_the_policy(client: TestClient, path: str) -> None:
     headers = client.get(path).headers

@@ -99,6 +99,10 @@ class LedgerClaim:
         return tuple(dict.fromkeys((*self.patterns, *self.extra)))
 
 
+ASKED = "asked"
+"""What a line of the ledger's story is called that records a question to a person."""
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """A line of the ledger's own story: who did what to which generation of a claim."""

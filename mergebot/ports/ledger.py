@@ -44,6 +44,10 @@ class Ledgers(Protocol):
         """Return the newest lines of the ledger's story, newest first."""
         ...
 
+    def asked(self, lane: Lane) -> Sequence[Note]:
+        """Return the lines that record a question to a person, newest first, however old."""
+        ...
+
     def report(self, lane: Lane, report: HostReport) -> None:
         """Keep what a host says of its worktrees, instead of what it said before."""
         ...

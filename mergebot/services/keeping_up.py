@@ -34,7 +34,7 @@ def keep_up(parts: Parts, lane: Lane, pulls: Mapping[int, PullRequest]) -> None:
     want_look(parts, lane, *moved[:LOOKS_MAX])
     closed(parts, lane, *gone[:LOOKS_MAX])
     sweep(parts, lane)
-    escalate(parts, lane)
+    escalate(parts, lane, pulls)
 
 
 def _news(pull: PullRequest, early: Early | None, fresh_at: float) -> bool:

@@ -10,7 +10,7 @@ from mergebot.domain.contracts import Said
 from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
-from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
+from mergebot.domain.ledger import ASKED, Change, Collision, Ledger, LedgerClaim, Note
 from mergebot.ports.ledger import HostReport
 from mergebot.ports.store import Stale
 
@@ -22,6 +22,7 @@ class _Record:
     ledger: Ledger
     ended: dict[str, LedgerClaim] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    asked: list[Note] = field(default_factory=list)
     hosts: dict[str, HostReport] = field(default_factory=dict)
     decisions: list[Decided] = field(default_factory=list)
     said: dict[int, list[Said]] = field(default_factory=dict)
@@ -65,6 +66,8 @@ class MemoryLedger:
                 del record.ended[next(iter(record.ended))]
             record.notes[:0] = reversed(change.notes)
             del record.notes[NOTES_MAX:]
+            record.asked[:0] = [note for note in reversed(change.notes) if note.what == ASKED]
+            del record.asked[NOTES_MAX:]
             return record.ledger
 
     def find(self, lane: Lane, name: str) -> LedgerClaim | None:
@@ -82,6 +85,11 @@ class MemoryLedger:
         """Return the newest lines of the ledger's story, newest first."""
         with self._lock:
             return self._of(lane).notes[: max(limit, 1)]
+
+    def asked(self, lane: Lane) -> Sequence[Note]:
+        """Return the lines that record a question to a person, newest first, however old."""
+        with self._lock:
+            return list(self._of(lane).asked)
 
     def report(self, lane: Lane, report: HostReport) -> None:
         """Keep what a host says of its worktrees, instead of what it said before."""

@@ -21,7 +21,7 @@ from mergebot.domain.contracts import Said
 from mergebot.domain.costs import Cost
 from mergebot.domain.early import Early
 from mergebot.domain.ids import Lane
-from mergebot.domain.ledger import Change, Collision, Ledger, LedgerClaim, Note
+from mergebot.domain.ledger import ASKED, Change, Collision, Ledger, LedgerClaim, Note
 from mergebot.ports.ledger import HostReport
 from mergebot.ports.store import Stale
 
@@ -74,13 +74,14 @@ class RedisLedger:
         """Write a change; raises Stale, and changes nothing, if the ledger moved since."""
         lane = ledger.lane
         keys = LedgerKeys(lane)
-        names = ("state", "live", "order", "ended", "past", "notes")
+        names = ("state", "live", "order", "ended", "past", "notes", "asked")
         words: list[Word] = [ledger.epoch, ledger.revision, token_hex(8), token_hex(8)]
         words += [change.generation, LEDGER_ENDED_MAX, NOTES_MAX, EVENTS, lane.key]
         words.append(len(change.claims))
         for claim in change.claims:
             words += [claim.id, int(claim.live), encode(LedgerClaim, claim)]
-        words += [encode(Note, note) for note in change.notes]
+        for note in change.notes:
+            words += [int(note.what == ASKED), encode(Note, note)]
         epoch = self._server.run(_COMMIT, [keys(name) for name in names], words)
         if epoch is None:
             raise Stale(f"the ledger of {lane.repo} moved on since revision {ledger.revision}")
@@ -119,6 +120,12 @@ class RedisLedger:
         """Return the newest lines of the ledger's story, newest first."""
         key = LedgerKeys(lane)("notes")
         texts = self._server.ask(lambda client: client.lrange(key, 0, max(limit, 1) - 1))
+        return [decode(Note, text, where=key) for text in texts]
+
+    def asked(self, lane: Lane) -> Sequence[Note]:
+        """Return the lines that record a question to a person, newest first, however old."""
+        key = LedgerKeys(lane)("asked")
+        texts = self._server.ask(lambda client: client.lrange(key, 0, -1))
         return [decode(Note, text, where=key) for text in texts]
 
     def report(self, lane: Lane, report: HostReport) -> None:

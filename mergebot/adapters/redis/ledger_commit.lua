@@ -1,9 +1,9 @@
 -- Writes a change of the ledger if it is still at the revision it was decided at; all or nothing.
 -- A repeat of the same commit, after an answer that was lost, counts as written.
--- KEYS: state, live, order, ended, past, notes.
+-- KEYS: state, live, order, ended, past, notes, asked.
 -- ARGV: epoch read, revision read, name of this commit, epoch to begin with, highest generation,
 -- ended claims kept, notes kept, event channel, lane, number of claims, then for each claim its id,
--- 1 while it is live, its JSON; then the notes.
+-- 1 while it is live, its JSON; then for each note 1 where it records a question, its JSON.
 local state = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'commit', 'generation')
 if state[3] == ARGV[3] then
   return state[1]
@@ -37,9 +37,14 @@ if surplus > 0 then
   end
   redis.call('ZREMRANGEBYRANK', KEYS[5], 0, surplus - 1)
 end
-for place = at, #ARGV do
-  redis.call('LPUSH', KEYS[6], ARGV[place])
+for place = at, #ARGV, 2 do
+  redis.call('LPUSH', KEYS[6], ARGV[place + 1])
+  if ARGV[place] == '1' then
+    redis.call('LPUSH', KEYS[7], ARGV[place + 1])
+  end
 end
-redis.call('LTRIM', KEYS[6], 0, tonumber(ARGV[7]) - 1)
+for place = 6, 7 do
+  redis.call('LTRIM', KEYS[place], 0, tonumber(ARGV[7]) - 1)
+end
 redis.call('PUBLISH', ARGV[8], ARGV[9] .. ' ' .. revision)
 return epoch

@@ -91,6 +91,12 @@ class Question:
 @click.command()
 @click.argument("trace", required=False, type=click.Path(path_type=Path))
 @click.option("--workers", default=8, show_default=True, type=click.IntRange(1, 1000))
+@click.option(
+    "--cores",
+    default=0,
+    type=click.IntRange(0, 1000),
+    help="Gates compute and share so many cores [one for each worker].",
+)
 @click.option("--gate", default="10m", show_default=True, type=Duration(), help="A gate's time.")
 @click.option("--landing", default="6s", show_default=True, type=Duration(), help="A push's time.")
 @click.option("--fail", default="5%", show_default=True, type=Share(), help="Bad changes.")
@@ -135,6 +141,7 @@ def simulate(trace: Path | None, *, json_: bool, picture: Path | None, **asked: 
 def _question(asked: dict[str, Any]) -> Question:
     conditions = Conditions(
         workers=asked["workers"],
+        cores=asked["cores"],
         gate_s=asked["gate"],
         landing_s=asked["landing"],
         fail=asked["fail"],
@@ -198,12 +205,11 @@ def _draw(picture: Path, played: Sequence[comparing.Played], title: str) -> None
 def _title(trace: Path | None, question: Question) -> str:
     world = question.conditions
     name = trace.stem if trace else "drawn arrivals"
+    workers = count(world.workers, "worker")
+    workers += f" on {count(world.cores, 'core')}" if world.cores else ""
     pace = question.pace
     load = f"load {pace.share:g}" if isinstance(pace, traces.Load) else "as recorded"
-    return (
-        f"{name}: {count(world.workers, 'worker')}, gates of {duration(world.gate_s)}, "
-        f"{world.fail:.0%} failing, {load}"
-    )
+    return f"{name}: {workers}, gates of {duration(world.gate_s)}, {world.fail:.0%} failing, {load}"
 
 
 HEAD = ("policy", "mean", "p50", "p95", "until no", "landings/h", "min/landing", "landed")

@@ -26,7 +26,7 @@ from mergebot.domain.planning import (
     Restart,
     may_land,
 )
-from mergebot.domain.speculation import window
+from mergebot.domain.speculation import most_runs
 
 REMEMBERED = 20
 """Refusals whose sentences are kept, so that the same one is counted once."""
@@ -86,7 +86,7 @@ def refuse(decision: Decision, against: Objection) -> Decision:
 
 
 def _to_gating(snapshot: Snapshot, prs: tuple[int, ...], base: Sha) -> Objection | None:
-    if _unfinished(snapshot) >= 2 * window(snapshot):
+    if _unfinished(snapshot) >= most_runs(snapshot):
         text = f"{_unfinished(snapshot)} gate runs are unfinished already"
         return Objection(Refusal.OVER_BUDGET, text)
     members = {each.pr: each for each in snapshot.candidates if each.pr in prs}

@@ -135,7 +135,7 @@ def idle(snapshot: Snapshot) -> int:
         case _:
             pass
     ended = sum(name in snapshot.runs and snapshot.runs[name].result is not None for name in runs)
-    return snapshot.slots - (len(runs) - ended)
+    return snapshot.capacity.counted - (len(runs) - ended)
 
 
 def hear_green(decision: Decision, before: Snapshot) -> Decision:

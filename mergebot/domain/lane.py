@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mergebot.domain.candidate import Candidate
+from mergebot.domain.capacity import Capacity, Host, capacity
 from mergebot.domain.gate import GateResult, GateSpec
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults, StepOrder
@@ -138,6 +139,7 @@ class LaneState:
     recovered: Recovery | None = None
     heard: tuple[Heard, ...] = ()
     owed: tuple[int, ...] = ()
+    rooms: Mapping[str, int] = field(default_factory=dict)
 
 
 NEW_LANE = LaneState(recovering=True)
@@ -194,6 +196,7 @@ class Snapshot:
     """Everything one decision rests on, read once; `candidates` are the open ones by `seq`.
 
     `mark` names the very commit that was read: a revision comes again once writes were lost.
+    `slots` are as many as the workers announce, and `hosts` are those that are known better.
     """
 
     lane: Lane
@@ -204,6 +207,12 @@ class Snapshot:
     slots: int
     now: float
     mark: str = ""
+    hosts: tuple[Host, ...] = ()
+
+    @property
+    def capacity(self) -> Capacity:
+        """Return how many of the slots count, and why."""
+        return capacity(self.hosts, self.state.rooms, self.slots)
 
     @property
     def policy(self) -> Policy | None:

@@ -80,9 +80,17 @@ def halted_view(snapshot: Snapshot) -> Document | None:
 
 
 def planner_view(snapshot: Snapshot) -> Document:
-    """Return how the planner works now, and how often its checker refused it, by reason."""
-    state = snapshot.state
-    return {"mode": state.mode or None, "refused": dict(state.refusals.counts)}
+    """Return how the planner works now, with which slots, and its refused proposals by reason."""
+    state, capacity = snapshot.state, snapshot.capacity
+    return {
+        "mode": state.mode or None,
+        "refused": dict(state.refusals.counts),
+        "slots": {
+            "announced": capacity.announced,
+            "counted": capacity.counted,
+            "why": capacity.why or None,
+        },
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,7 @@ def places(
     gate_s = None if halted_view(snapshot) else _gate_s(snapshot, usual)
     found: dict[int, Place] = {}
     waiting, rest_s = 0, 1.0
+    slots = max(snapshot.capacity.counted, 1)
     for position, each in enumerate(order, 1):
         step = ""
         match each.state:
@@ -136,7 +145,7 @@ def places(
                 waiting += 1
             case _:
                 pass
-        rounds = -(-waiting // max(snapshot.slots, 1))
+        rounds = -(-waiting // slots)
         known = gate_s is not None and not isinstance(each.state, Parked)
         found[each.pr] = Place(position, rest_s + rounds * (gate_s or 0.0) if known else None, step)
     return found

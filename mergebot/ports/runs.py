@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from mergebot.domain.capacity import UNKNOWN_CORES, Cores
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunProgress
@@ -45,8 +46,12 @@ class Runs(Kept, Protocol):
         """Return how many gate slots were heard of lately."""
         ...
 
-    def announce(self, worker: str, slots: int, now: float) -> None:
-        """Say that a worker host is alive, and how many gates it can run at once."""
+    def announce(self, worker: str, slots: int, now: float, cores: Cores = UNKNOWN_CORES) -> None:
+        """Say that a worker host is alive, how many gates it takes at once, and on which cores."""
+        ...
+
+    def note_use(self, lane: Lane, cores: Cores, asks: float) -> None:
+        """Note how many of these cores a green gate of the lane could use; the newest few are kept."""
         ...
 
 

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from mergebot.domain.capacity import Use
 from mergebot.domain.gate import Step
 from mergebot.domain.ids import Lane
 
@@ -23,10 +24,14 @@ class StepOrder:
 
 @dataclass(frozen=True, slots=True)
 class Exited:
-    """The step ended by itself after `seconds`; by signal n, `code` is 128 + n, as shells say it."""
+    """The step ended by itself after `seconds`; by signal n, `code` is 128 + n, as shells say it.
+
+    `use` is what it used, where that was measured.
+    """
 
     code: int
     seconds: float
+    use: Use | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ import errno
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from mergebot.domain import evidence
+from mergebot.domain.capacity import UNKNOWN_CORES, Cores, asked
 from mergebot.domain.gate import (
     Failed,
     Gated,
@@ -59,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Gatekeeper:
-    """Runs gates on this host, as `worker`; `redaction` takes what is secret out of output.
+    """Runs gates on the `cores` of this host, as `worker`; `redaction` takes what is secret out of output.
 
     `seals` marks what passed, so that nobody who can only write to Redis can say that it did.
     """
@@ -73,6 +74,7 @@ class Gatekeeper:
     redaction: Redaction
     seals: Seals
     worker: str
+    cores: Cores = UNKNOWN_CORES
 
     def gate(self, lane: Lane, run: str, source: Source) -> bool:
         """Run the gate `run` of a lane; True when a result was recorded, and `source` heard of it.
@@ -195,10 +197,11 @@ class _Gate:
         shelf = Shelf(keeper.runs, keeper.seals, self.lane, keeper.worker)
         names = shelf.names(git, order, self._caches_key() if keep else "")
         room = Room(order.spec, workspace, keep, order.tried)
-        stepping = Stepping(self._bench(), room, self._agenda(), shelf.known(git, order, names))
-        inside = stepping.run()
+        bench, begun = self._bench(), keeper.clock.now()
+        inside = Stepping(bench, room, self._agenda(), shelf.known(git, order, names)).run()
         if isinstance(inside, Failed):
             return inside
+        stepped = keeper.clock.now()
         outside = self._outside()
         if isinstance(outside, Failed):
             return replace(outside, steps=(*inside, *outside.steps))
@@ -208,7 +211,14 @@ class _Gate:
         gated = Gated(self.lane.key, order.run, order.merged, order.spec.digest)
         passed = Passed(done, keeper.seals.seal(VERDICTS, sealed_text(gated, done)))
         shelf.keep(git, order, names, passed)
+        self._note_use(asked(bench.uses, stepped - begun, keeper.clock.now() - stepped))
         return passed
+
+    def _note_use(self, asks: float | None) -> None:
+        """Note which share of this host's cores the gate could use, where that is known."""
+        if asks is not None and self.keeper.cores.key:
+            with suppress(Unavailable):
+                self.keeper.runs.note_use(self.lane, self.keeper.cores, asks)
 
     def _agenda(self) -> Agenda:
         steps = self.order.spec.steps

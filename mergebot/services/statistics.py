@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import quantiles
+from statistics import median, quantiles
 
 from mergebot.domain.candidate import Candidate, Ejected
+from mergebot.domain.capacity import rooms as rooms_of
 from mergebot.domain.gate import Passed
 from mergebot.domain.ids import Lane
-from mergebot.domain.lane import Run
+from mergebot.domain.lane import Run, Snapshot
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.status import Document
 from mergebot.domain.views import seconds_in_queue
@@ -50,6 +51,7 @@ class Statistics:
             "ejections": reasons(ended),
             "steps": [{"name": name, "median_s": round(usual[name], 1)} for name in usual],
             "flaky": self._flaky(lane, receipts[:FLAKY_RUNS_MAX]),
+            "slots": slots_view(self.store.read(lane)),
         }
 
     def _flaky(self, lane: Lane, receipts: Sequence[Receipt]) -> list[Document]:
@@ -57,6 +59,28 @@ class Statistics:
         runs = [self.runs.get(lane, name) for name in names if name]
         found = Counter(name for run in runs for name in flaky_steps(run))
         return [{"name": name, "passes": passes} for name, passes in found.most_common()]
+
+
+def slots_view(snapshot: Snapshot) -> Document:
+    """Return how many gate slots count, on which hosts, and the evidence in one sentence."""
+    capacity, rooms = snapshot.capacity, rooms_of(snapshot.hosts, snapshot.state.rooms)
+    hosts = [
+        {
+            "host": each.name,
+            "slots": each.slots,
+            "cores": each.cores,
+            "counted": rooms[each.key],
+            "asks": round(median(each.asks), 2) if each.asks else None,
+            "gates": len(each.asks),
+        }
+        for each in snapshot.hosts
+    ]
+    return {
+        "announced": capacity.announced,
+        "counted": capacity.counted,
+        "text": capacity.text,
+        "hosts": hosts,
+    }
 
 
 def landings_by_hour(receipts: Sequence[Receipt], now: float) -> list[Document]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from mergebot.domain import evidence, limits
+from mergebot.domain.capacity import Use
 from mergebot.domain.gate import Failed, GateSpec, Step, StepResult
 from mergebot.domain.reasons import Reason
 from mergebot.domain.steps import Agenda
@@ -33,7 +34,7 @@ KILLED_CODE = 137
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What steps are run with; the gate must be over at `ends_at`."""
+    """What steps are run with; the gate must be over at `ends_at`. `uses` is what they used."""
 
     sandbox: Sandbox
     clock: Clock
@@ -41,6 +42,7 @@ class Bench:
     heartbeat: Heartbeat
     ends_at: float
     halted: Event = field(default_factory=Event)
+    uses: list[Use] = field(default_factory=list)
 
     def wanted(self) -> bool:
         """Tell whether anybody still wants the results; answers at once."""
@@ -54,6 +56,8 @@ class Bench:
         log.end()
         if isinstance(end, Stopped):
             raise Unwanted(order.step.name)
+        if isinstance(end, Exited) and end.use is not None:
+            self.uses.append(end.use)
         self.log.head(f"{order.step.name}: {what(end)}")
         return end
 

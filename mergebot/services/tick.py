@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import structlog
 
 from mergebot.domain.candidate import Ejected, Queued
+from mergebot.domain.capacity import rooms
 from mergebot.domain.checking import Objection, objection, refuse
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import company_of
@@ -193,8 +194,9 @@ def _with_mode(decision: Decision) -> Decision:
     """Say how the planner works now, with whatever else is written anyway."""
     snapshot = decision.snapshot
     mode = pace(snapshot, ready(snapshot)).text if snapshot.policy else ""
-    changed = decision.touched and mode != snapshot.state.mode
-    return decision.lane(mode=mode) if changed else decision
+    room = rooms(snapshot.hosts, snapshot.state.rooms)
+    changed = (mode, room) != (snapshot.state.mode, snapshot.state.rooms)
+    return decision.lane(mode=mode, rooms=room) if decision.touched and changed else decision
 
 
 def _first_look(hands: Hands, decision: Decision) -> Decision:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mergebot.adapters.clock import SystemClock
+from mergebot.adapters.cores import usable_cores
 from mergebot.adapters.pulse import RedisPulse
 from mergebot.adapters.redis.connect import about_server, check_server, connect
 from mergebot.adapters.redis.embedded import EmbeddedValkey
@@ -37,10 +38,10 @@ def check_redis(settings: Settings) -> None:
 
 def announcer(settings: Settings) -> Callable[[str, int], None]:
     """Return what tells the planner that a worker has so many slots; it raises Unavailable."""
-    runs, clock = RedisRuns(connect(settings.redis)), SystemClock()
+    runs, clock, cores = RedisRuns(connect(settings.redis)), SystemClock(), usable_cores()
 
     def announce(worker: str, slots: int) -> None:
-        runs.announce(worker, slots, clock.now())
+        runs.announce(worker, slots, clock.now(), cores)
 
     return announce
 

@@ -20,6 +20,7 @@ from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.redact import Redactor
 from mergebot.adapters.sandbox.plain import Plain
 from mergebot.adapters.workspaces import DirectoryWorkspaces
+from mergebot.domain.capacity import Cores
 from mergebot.domain.gate import Failed, GateSpec, NoVerdict, Passed, Step
 from mergebot.domain.ids import Sha
 from mergebot.domain.lane import RunOrder
@@ -31,6 +32,7 @@ from tests.support.gitrepo import Entry, Repo
 from tests.support.waiting import eventually
 
 SECRET = "hunter2-hunter2"
+CORES = Cores("k1", "hawk", 2.0)
 
 
 @dataclass
@@ -57,6 +59,7 @@ class Host:
             redaction=redactor,
             seals=MemoryNotary(),
             worker="w1",
+            cores=CORES,
         )
 
     @property
@@ -102,6 +105,18 @@ def host(tmp_path: Path) -> Host:
 
 def step(run: str, name: str = "test", **facts: object) -> Step:
     return replace(Step(name, run, 20.0), **facts)  # type: ignore[arg-type]  # replace checks names itself
+
+
+def asks(host: Host) -> tuple[float, ...]:
+    host.runs.announce("w1", 1, 0.0, CORES)
+    return host.runs.hosts(LANE, 0.0)[0].asks
+
+
+def test_a_green_gate_tells_what_it_asked_of_the_cores_and_others_do_not(host: Host) -> None:
+    host.result(step("exit 1"))
+    assert asks(host) == ()
+    host.result(step("sleep 0.4"))
+    assert [each < 0.5 for each in asks(host)] == [True]
 
 
 def test_a_gate_passes_when_every_step_does_on_exactly_the_merged_commit(host: Host) -> None:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,7 +12,7 @@ from mergebot.services.simulation import traces
 from mergebot.services.simulation.baselines import batches, oracle, prefix_window, serial
 from mergebot.services.simulation.engine import Ledger
 from mergebot.services.simulation.measuring import measure, quantile
-from mergebot.services.simulation.production import production
+from mergebot.services.simulation.production import production, trusting
 from mergebot.services.simulation.world import Change, Conditions, World, draw
 
 HEAD = "seq,pr,sha,push_last,merge,files\n"
@@ -175,3 +176,29 @@ def test_bad_input_gets_one_sentence(
 ) -> None:
     assert run(["simulate", *words]) == code
     assert said in capsys.readouterr().err
+
+
+def test_gates_that_share_cores_take_as_much_longer() -> None:
+    changes = traces.apart(traces.burst(traces.poisson(4, 1)))
+    alone = draw(changes, Conditions(workers=4, fail=0.0, landing_s=1.0), 1)
+    crowded = draw(changes, replace(alone.conditions, cores=2), 1)
+    last_s = max(alone.seconds)
+    assert max(trusting(alone, QueuePolicy()).landed.values()) < last_s + 5
+    ledger = trusting(crowded, QueuePolicy())
+    assert max(ledger.landed.values()) == pytest.approx(sum(alone.seconds) / 2, rel=0.15)
+    assert ledger.busy_s == pytest.approx(sum(alone.seconds))
+
+
+@pytest.mark.parametrize("batch", [0, 1])
+def test_seeing_that_slots_share_cores_pays(batch: int) -> None:
+    drawn = world(count=150, load=0.6, workers=8, cores=2)
+    seen = mean_s(drawn, production(drawn, QueuePolicy(batch=batch)))
+    assert seen < 0.9 * mean_s(drawn, trusting(drawn, QueuePolicy(batch=batch)))
+
+
+def test_simulate_shows_a_crowded_host_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["simulate", "--changes", "40", "--workers", "4", "--cores", "2"]
+    assert run(asked) == 0
+    told = capsys.readouterr().out
+    assert "4 workers on 2 cores" in told
+    assert "cores unseen" in told

@@ -6,11 +6,18 @@ from statistics import median
 from threading import RLock
 
 from mergebot.adapters.memory.kept import MemoryKept
-from mergebot.adapters.record import USUAL_SAMPLES, failure, passes
+from mergebot.adapters.record import (
+    USUAL_SAMPLES,
+    Heard,
+    failure,
+    hosts_heard,
+    passes,
+    slots_heard,
+)
+from mergebot.domain.capacity import SAMPLES, UNKNOWN_CORES, Cores, Host
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunOrder, RunProgress
-from mergebot.domain.limits import WORKER_SILENT_S
 from mergebot.domain.steps import Tally
 
 
@@ -30,6 +37,7 @@ class _Lane:
     runs: dict[str, _Record] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
+    asks: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 class MemoryRuns(MemoryKept):
@@ -39,7 +47,7 @@ class MemoryRuns(MemoryKept):
         super().__init__()
         self._lock = RLock()
         self._lanes: dict[str, _Lane] = {}
-        self._workers: dict[str, tuple[int, float]] = {}
+        self._workers: dict[str, Heard] = {}
 
     def _lane(self, lane: Lane) -> _Lane:
         return self._lanes.setdefault(lane.key, _Lane())
@@ -126,10 +134,24 @@ class MemoryRuns(MemoryKept):
     def workers(self, now: float) -> int:
         """Return how many gate slots were heard of lately."""
         with self._lock:
-            heard = list(self._workers.values())
-        return sum(slots for slots, at in heard if at >= now - WORKER_SILENT_S)
+            return slots_heard(list(self._workers.values()), now)
 
-    def announce(self, worker: str, slots: int, now: float) -> None:
-        """Say that a worker host is alive, and how many gates it can run at once."""
+    def announce(self, worker: str, slots: int, now: float, cores: Cores = UNKNOWN_CORES) -> None:
+        """Say that a worker host is alive, how many gates it takes at once, and on which cores."""
         with self._lock:
-            self._workers[worker] = slots, now
+            self._workers[worker] = Heard(slots, now, cores)
+
+    def note_use(self, lane: Lane, cores: Cores, asks: float) -> None:
+        """Note how many of these cores a green gate of the lane could use; the newest few are kept."""
+        with self._lock:
+            known = self._lane(lane).asks.get(cores.key, ())
+            self._lane(lane).asks[cores.key] = (asks, *known)[:SAMPLES]
+
+    def hosts(self, lane: Lane, now: float) -> tuple[Host, ...]:
+        """Return the hosts heard of lately whose cores are known, with what gates asked for."""
+        with self._lock:
+            asks = self._lane(lane).asks
+            workers = [
+                replace(each, asks=asks.get(each.cores.key, ())) for each in self._workers.values()
+            ]
+        return hosts_heard(workers, now)

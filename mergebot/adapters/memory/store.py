@@ -117,6 +117,7 @@ class MemoryStore:
                 slots=self._runs.workers(now),
                 now=now,
                 mark=record.mark,
+                hosts=self._runs.hosts(lane, now),
             )
 
     def commit(self, snapshot: Snapshot, commit: Commit) -> Snapshot:

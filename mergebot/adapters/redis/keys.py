@@ -67,6 +67,10 @@ class LaneKeys:
         """Name the start of a run's output, its end, and the hash that counts what was cut."""
         return self(f"log:{run}:head"), self(f"log:{run}:tail"), self(f"log:{run}:meta")
 
+    def asks(self, cores: str) -> str:
+        """Name the list of what gates asked for of the cores with this key."""
+        return self(f"asks:{cores}")
+
     def kept(self, name: str) -> str:
         """Name a green result."""
         return self(f"kept:{name}")

@@ -1,6 +1,7 @@
 -- A lane as of one moment: its revision and state, the open candidates one per line, and the runs
--- that they or its health speak of. The workers belong to no lane.
--- KEYS: state, open, workers. ARGV: what the key of a run starts with.
+-- that they or its health speak of. The workers belong to no lane; for each there is what the lane's
+-- gates asked for of its cores, newest first.
+-- KEYS: state, open, workers. ARGV: what the keys of a run, and of what gates asked for, start with.
 local lane = redis.call('HMGET', KEYS[1], 'revision', 'state', 'runs', 'commit')
 local runs = {}
 for run in string.gmatch(lane[3] or '', '%S+') do
@@ -9,4 +10,10 @@ for run in string.gmatch(lane[3] or '', '%S+') do
     runs[#runs + 1] = {run, found[1], found[2], found[3], found[4]}
   end
 end
-return {lane[1], lane[2], table.concat(redis.call('HVALS', KEYS[2]), '\n'), runs, redis.call('HVALS', KEYS[3]), lane[4]}
+local workers = redis.call('HVALS', KEYS[3])
+local asks = {}
+for number, worker in ipairs(workers) do
+  local cores = string.match(worker, '^%S+ %S+ %S+ (%S+)')
+  asks[number] = cores and redis.call('LRANGE', ARGV[2] .. cores, 0, -1) or {}
+end
+return {lane[1], lane[2], table.concat(redis.call('HVALS', KEYS[2]), '\n'), runs, workers, lane[4], asks}

@@ -6,15 +6,16 @@ from statistics import median
 
 from redis import Redis
 
-from mergebot.adapters.record import USUAL_SAMPLES, failure, passes
+from mergebot.adapters.record import USUAL_SAMPLES, Heard, failure, passes, slots_heard
 from mergebot.adapters.redis.codec import decode, decoder, encode
 from mergebot.adapters.redis.kept import RedisKept
 from mergebot.adapters.redis.keys import EVENTS, WORKERS, LaneKeys
 from mergebot.adapters.redis.server import Script, Server, Word
+from mergebot.domain.capacity import SAMPLES, UNKNOWN_CORES, Cores
 from mergebot.domain.gate import GateResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Run, RunOrder, RunProgress
-from mergebot.domain.limits import LOG_KEEP_S, WORKER_SILENT_S
+from mergebot.domain.limits import LOG_KEEP_S
 from mergebot.domain.steps import Tally
 
 _TAKE = Script("take")
@@ -90,31 +91,43 @@ class RedisRuns(RedisKept):
 
     def workers(self, now: float) -> int:
         """Return how many gate slots were heard of lately."""
-        return slots_heard(self._server.ask(lambda client: client.hvals(WORKERS)), now)
+        found = self._server.ask(lambda client: client.hvals(WORKERS))
+        return slots_heard(list(map(read_worker, found)), now)
 
-    def announce(self, worker: str, slots: int, now: float) -> None:
-        """Say that a worker host is alive, and how many gates it can run at once."""
+    def announce(self, worker: str, slots: int, now: float, cores: Cores = UNKNOWN_CORES) -> None:
+        """Say that a worker host is alive, how many gates it takes at once, and on which cores."""
+        words = [str(slots), repr(now)]
+        if cores.key:
+            words += [repr(cores.count), cores.key, cores.host]
         known = self._server.ask(
             lambda client: (
-                client.pipeline()
-                .hset(WORKERS, worker, f"{slots} {now!r}")
-                .hgetall(WORKERS)
-                .execute()
+                client.pipeline().hset(WORKERS, worker, " ".join(words)).hgetall(WORKERS).execute()
             )
         )[1]
-        gone = [name for name, heard in known.items() if _heard_at(heard) < now - _FORGET_WORKER_S]
+        heard = {name: read_worker(text).at for name, text in known.items()}
+        gone = [name for name, at in heard.items() if at < now - _FORGET_WORKER_S]
         if gone:
             self._server.ask(lambda client: client.hdel(WORKERS, *gone))
 
+    def note_use(self, lane: Lane, cores: Cores, asks: float) -> None:
+        """Note how many of these cores a green gate of the lane could use; the newest few are kept."""
+        key = LaneKeys(lane).asks(cores.key)
+        self._server.ask(
+            lambda client: (
+                client.pipeline()
+                .lpush(key, repr(asks))
+                .ltrim(key, 0, SAMPLES - 1)
+                .expire(key, LOG_KEEP_S)
+                .execute()
+            )
+        )
 
-def slots_heard(workers: Sequence[bytes], now: float) -> int:
-    """Return the sum of the slots of the worker hosts that were heard of lately."""
-    recent = [each for each in workers if _heard_at(each) >= now - WORKER_SILENT_S]
-    return sum(int(each.split()[0]) for each in recent)
 
-
-def _heard_at(worker: bytes) -> float:
-    return float(worker.split()[1])
+def read_worker(text: bytes, asks: Sequence[bytes] = ()) -> Heard:
+    """Return what a worker said last, with what gates asked for of its cores."""
+    slots, at, *cores = text.decode().split()
+    found = Cores(cores[1], cores[2], float(cores[0])) if cores else UNKNOWN_CORES
+    return Heard(int(slots), float(at), found, tuple(map(float, asks)))
 
 
 def read_run(fields: Sequence[bytes | None], *, where: str) -> Run:

@@ -6,11 +6,11 @@ from secrets import token_hex
 
 from redis import Redis
 
-from mergebot.adapters.record import ONCE_KEEP_S, committed, place
+from mergebot.adapters.record import ONCE_KEEP_S, committed, hosts_heard, place, slots_heard
 from mergebot.adapters.redis.codec import decode, decoder, encode
 from mergebot.adapters.redis.effects import RedisEffects
 from mergebot.adapters.redis.keys import LANES, WORKERS, LaneKeys, pace_key
-from mergebot.adapters.redis.runs import read_run, slots_heard
+from mergebot.adapters.redis.runs import read_run, read_worker
 from mergebot.adapters.redis.server import Script, Server, Word
 from mergebot.adapters.redis.writes import commit_call
 from mergebot.domain.candidate import Candidate
@@ -62,8 +62,9 @@ class RedisStore(RedisEffects):
     def read(self, lane: Lane) -> Snapshot:
         """Return everything about a lane that a decision needs, as of one moment."""
         keys = LaneKeys(lane)
-        answer = self._server.run(_READ, [keys("state"), keys("open"), WORKERS], [keys.run("")])
-        revision, state, queue, runs, workers, mark = answer
+        words: list[Word] = [keys.run(""), keys.asks("")]
+        answer = self._server.run(_READ, [keys("state"), keys("open"), WORKERS], words)
+        revision, state, queue, runs, workers, mark, asks = answer
         now = self._clock.now()
         return Snapshot(
             lane=lane,
@@ -74,9 +75,10 @@ class RedisStore(RedisEffects):
                 name.decode(): read_run(fields, where=keys.run(name.decode()))
                 for name, *fields in runs
             },
-            slots=slots_heard(workers, now),
+            slots=slots_heard(list(map(read_worker, workers)), now),
             now=now,
             mark=mark.decode() if mark else "",
+            hosts=hosts_heard(list(map(read_worker, workers, asks)), now),
         )
 
     def _candidates(self, lane: Lane, queue: bytes) -> tuple[Candidate, ...]:

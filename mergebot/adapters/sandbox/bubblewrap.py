@@ -186,6 +186,6 @@ def _keep(order: StepOrder, sources: _Sources) -> list[str]:
 def _judge(end: Ended, status: bytes) -> Exited:
     """Tell the end of the step from that of a bubblewrap which never came to start it."""
     if any("exit-code" in json.loads(line) for line in status.splitlines()):
-        return Exited(end.code, end.seconds)
+        return Exited(end.code, end.seconds, end.use)
     said = end.said.decode(errors="replace").strip().rpartition("\n")[2]
     raise SandboxFailed(f"bubblewrap cannot start here ({said}): {ADVICE}.")

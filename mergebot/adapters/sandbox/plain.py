@@ -66,7 +66,7 @@ class Plain:
                 end = Watcher(output, order.timeout_s, self.output_bytes_max).run(launch, wanted)
             finally:
                 _kill_marked(f"{MARKER}={marker}".encode())
-        return Exited(end.code, end.seconds) if isinstance(end, Ended) else end
+        return Exited(end.code, end.seconds, end.use) if isinstance(end, Ended) else end
 
 
 def _copy_caches(order: StepOrder) -> None:

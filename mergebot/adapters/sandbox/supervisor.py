@@ -5,7 +5,9 @@ its step. The worker writes one line of JSON to its standard input and keeps tha
 pipe's end, whether the worker closed it or was killed, is the order to kill. Orphans of the step,
 daemons that called setsid among them, become children of this process, which ends only once none
 is left. Standard output is the step's; standard error takes one line of JSON, the report:
-{"status": raw wait status}, {"over": "which limit was broken"} or {"killed": true}.
+{"status": raw wait status}, {"over": "which limit was broken"} or {"killed": true}. With it goes
+what the step used in "wall_s": "cpu_s" of all its processes, the time "ready_s" for which its threads
+ran or waited for a core, added up, and for how long any of them did ("busy_s") and none ("still_s").
 """
 
 import ctypes
@@ -25,7 +27,10 @@ CONTROL, OUTPUT, REPORT = 0, 1, 2
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNS = 0x20000
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
-MEMORY_LOOK_S = 1.0
+FIRST_LOOK_S = 0.05
+LOOK_S = 1.0
+LIMITS_LOOK_S = 1.0
+THREADS_LOOKED_AT = 256
 DISK_LOOK_S = 10.0
 DISK_LOOK_MAX_S = 1.0
 MIB = 1024 * 1024
@@ -105,28 +110,49 @@ def start(order: Order) -> int:
         os._exit(127)
 
 
-def processes() -> Iterator[tuple[int, int, int]]:
-    """Give the id, the parent's id and the resident pages of every process."""
+Seen = tuple[bytes, int, int]
+
+
+def processes() -> Iterator[tuple[int, int, Seen]]:
+    """Give the id and the parent's id of every process, its state, threads and resident pages."""
     for name in os.listdir("/proc"):  # noqa: PTH208  as above
         if not name.isdigit():
             continue
         with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  as above
             fields = file.read().rpartition(b")")[2].split()
-            yield int(name), int(fields[1]), int(fields[21])
+            yield int(name), int(fields[1]), (fields[0], int(fields[17]), int(fields[21]))
 
 
-def descendants() -> dict[int, int]:
-    """Return every process below this one, parents before their children, with resident pages."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for pid, parent, pages in processes():
-        children.setdefault(parent, []).append((pid, pages))
-    found: dict[int, int] = {}
+def descendants() -> dict[int, Seen]:
+    """Return every process below this one, parents before their children.
+
+    Of each its state, how many threads it has, and its resident pages.
+    """
+    children: dict[int, list[tuple[int, Seen]]] = {}
+    for pid, parent, seen in processes():
+        children.setdefault(parent, []).append((pid, seen))
+    found: dict[int, Seen] = {}
     ahead = list(children.get(os.getpid(), []))
     while ahead:
-        pid, pages = ahead.pop(0)
-        found[pid] = pages
+        pid, seen = ahead.pop(0)
+        found[pid] = seen
         ahead.extend(children.get(pid, []))
     return found
+
+
+def ready(found: dict[int, Seen]) -> int:
+    """Return how many threads of these processes run, or wait for nothing but a core."""
+    count, looks = 0, THREADS_LOOKED_AT
+    for pid, (state, threads, _) in found.items():
+        if threads == 1 or looks < threads:
+            count += state == b"R"
+            continue
+        looks -= threads
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208  as above
+                with suppress(OSError), open(f"/proc/{pid}/task/{task}/stat", "rb") as file:  # noqa: PTH123  as above
+                    count += file.read().rpartition(b")")[2].split()[0] == b"R"
+    return count
 
 
 def reap(ended: dict[int, int]) -> bool:
@@ -189,13 +215,20 @@ class Watch:
         self.workspace = order["workspace"]
         self.page = os.sysconf("SC_PAGE_SIZE")
         self.disk_at = time.monotonic() + DISK_LOOK_S
+        self.looked_at = self.begun_at = time.monotonic()
+        self.limits_at = self.looked_at + LIMITS_LOOK_S
+        self.ready_s = self.busy_s = self.still_s = 0.0
 
     def broken(self) -> str:
         """Return which limit the step broke, or an empty text."""
         found = descendants()
+        self.note(ready(found))
+        if time.monotonic() < self.limits_at:
+            return ""
+        self.limits_at = time.monotonic() + LIMITS_LOOK_S
         if len(found) > self.processes:
             return f"the step ran more than {self.processes} processes"
-        if sum(found.values()) * self.page > self.memory:
+        if sum(pages for _, _, pages in found.values()) * self.page > self.memory:
             return f"the step used more than {self.memory // MIB} MiB of memory"
         if time.monotonic() < self.disk_at:
             return ""
@@ -205,21 +238,43 @@ class Watch:
             return f"the step left more than {self.disk // MIB} MiB in its workspace"
         return ""
 
+    def note(self, threads: int) -> None:
+        """Take what is seen now for what went on since the last look."""
+        now = time.monotonic()
+        passed, self.looked_at = now - self.looked_at, now
+        self.ready_s += threads * passed
+        if threads:
+            self.busy_s += passed
+        else:
+            self.still_s += passed
 
-def supervise(step: int, order: Order) -> dict[str, object]:
+    def used(self) -> dict[str, float]:
+        """Return what the step used, once nothing of it is left."""
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return {
+            "cpu_s": spent.ru_utime + spent.ru_stime,
+            "wall_s": time.monotonic() - self.begun_at,
+            "ready_s": self.ready_s,
+            "busy_s": self.busy_s,
+            "still_s": self.still_s,
+        }
+
+
+def supervise(step: int, watch: Watch) -> dict[str, object]:
     """Wait until the step ends, breaks a limit or is no longer wanted, and say which."""
-    watch = Watch(order)
     ended = os.pidfd_open(step)
     done: dict[int, int] = {}
+    wait_s = FIRST_LOOK_S
     while True:
-        ready = select.select([CONTROL, ended], [], [], MEMORY_LOOK_S)[0]
+        heard = select.select([CONTROL, ended], [], [], wait_s)[0]
         reap(done)
         if step in done:
             return {"status": done[step]}
-        if CONTROL in ready:
+        if CONTROL in heard:
             return {"killed": True}
         if over := watch.broken():
             return {"over": over}
+        wait_s = min(2 * wait_s, LOOK_S)
 
 
 def main() -> None:
@@ -232,9 +287,10 @@ def main() -> None:
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     os.dup2(os.open(os.devnull, os.O_WRONLY), OUTPUT)
-    report = supervise(step, order)
+    watch = Watch(order)
+    report = supervise(step, watch)
     end_all()
-    os.write(REPORT, json.dumps(report).encode() + b"\n")
+    os.write(REPORT, json.dumps(report | watch.used()).encode() + b"\n")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Self
 
 from mergebot.adapters.sandbox.bounds import MIB, Bounds
 from mergebot.domain import limits
+from mergebot.domain.capacity import Use
 from mergebot.ports.sandbox import OverLimit, SandboxFailed, StepEnd, Stopped, TimedOut
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -72,6 +73,7 @@ class Ended:
     code: int
     seconds: float
     said: bytes
+    use: Use
 
 
 class _Asker:
@@ -197,7 +199,21 @@ class Watcher:
         if "over" in report:
             return OverLimit(report["over"], seconds)
         code = os.waitstatus_to_exitcode(report["status"])
-        return Ended(code if code >= 0 else 128 - code, seconds, self._said)
+        return Ended(code if code >= 0 else 128 - code, seconds, self._said, _use(report))
+
+
+def _use(report: Mapping[str, float]) -> Use:
+    """Return what the step used, by the supervisor's report.
+
+    With a core for each of its threads, the same work would have taken as many times less as were
+    ready on average; the time in which none of them was ready stays.
+    """
+    cpu_s, wall_s, still_s = report["cpu_s"], report["wall_s"], report["still_s"]
+    looked_s = report["busy_s"] + still_s
+    if not report["busy_s"] or not looked_s:
+        return Use(cpu_s, wall_s, wall_s)
+    at_once = report["ready_s"] / report["busy_s"]
+    return Use(cpu_s, wall_s, cpu_s / at_once + wall_s * still_s / looked_s)
 
 
 def _fd(pipe: object) -> int:

@@ -17,7 +17,7 @@ def oracle(world: World) -> Ledger:
     Of changes that clash it lands the first, as every queue does that keeps its order.
     """
     ledger = Ledger()
-    free = [0.0] * world.conditions.workers
+    free = [0.0] * world.conditions.at_once
     front, tip = 0.0, ROOT
     for change, each in enumerate(world.changes):
         node = world.on(tip, change)

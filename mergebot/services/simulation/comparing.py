@@ -7,7 +7,7 @@ from mergebot.domain.policy import QueuePolicy
 from mergebot.services.simulation.baselines import batches, oracle, prefix_window, serial
 from mergebot.services.simulation.engine import Ledger
 from mergebot.services.simulation.measuring import FIELDS, Measures, Ratio, average, measure, ratio
-from mergebot.services.simulation.production import production
+from mergebot.services.simulation.production import production, trusting
 from mergebot.services.simulation.world import Change, Conditions, World, draw
 
 ORACLE = "oracle"
@@ -35,9 +35,11 @@ def policies(conditions: Conditions, queue: QueuePolicy) -> dict[str, Play]:
     """Return the planner under `queue` and what it is compared with, by name."""
     depth = queue.window or max(2, 2 * conditions.workers)
     size = queue.batch if queue.batch > 1 else BATCH
+    unseen: dict[str, Play] = {"cores unseen": lambda world: trusting(world, queue)}
     return {
         ORACLE: lambda world: oracle(world.again()),
         MERGEBOT: lambda world: production(world, queue),
+        **(unseen if conditions.at_once < conditions.workers else {}),
         f"prefix window of {depth}": lambda world: prefix_window(world, depth),
         f"batches of {size}": lambda world: batches(world, size),
         "serial": serial,

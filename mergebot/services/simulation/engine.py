@@ -1,7 +1,8 @@
 """The clock and the workers of a simulation: an event loop that any policy can be played on.
 
 Workers take the ordered runs in order, those on the trunk first. A landing takes its time, during
-which the policy does not decide; the workers go on meanwhile, as they do in production.
+which the policy does not decide; the workers go on meanwhile, as they do in production. Where more
+gates run than there are cores, each goes on as slowly as its share of them lets it.
 """
 
 import random
@@ -50,6 +51,9 @@ class _Run:
     starts_s: float = -1.0
     known: float = 0.0
     passes: bool = True
+    done_s: float = 0.0
+    whole_s: float = 0.0
+    ends_s: float = -1.0
 
 
 class Engine:
@@ -67,6 +71,8 @@ class Engine:
         self._count = 0
         self._landing: tuple[int, ...] = ()
         self._known: dict[int, float] = {}
+        self._shared_at = 0.0
+        self._rate = 1.0
 
     def order(self, node: int, change: int, *, rank: int = 1) -> int:
         """Order the gate of `node`, whose newest change is `change`; lower ranks go first."""
@@ -106,12 +112,15 @@ class Engine:
             self._event(each.arrives_s, "arrives", change)
         while self._events:
             self.now = self._events[0][0]
+            self._go_on()
             while self._events and self._events[0][0] <= self.now:
-                _, _, kind, subject = heappop(self._events)
-                self._happen(policy, kind, subject)
+                at, _, kind, subject = heappop(self._events)
+                if kind != "ends" or self._ends(subject, at):
+                    self._happen(policy, kind, subject)
             if not self._landing:
                 policy.decide()
             self._start()
+            self._share()
         return self.ledger
 
     def _happen(self, policy: Policy, kind: str, subject: int) -> None:
@@ -133,7 +142,29 @@ class Engine:
                 self._idle -= 1
                 self.ledger.runs += 1
                 run.starts_s = self.now
-                self._event(self.now + self._seconds(run), "ends", name)
+                run.whole_s = self._seconds(run)
+
+    def _running(self) -> dict[int, _Run]:
+        return {name: run for name, run in self._runs.items() if run.starts_s >= 0}
+
+    def _go_on(self) -> None:
+        """Take in what every running gate got done since anything changed."""
+        for run in self._running().values():
+            run.done_s += (self.now - max(self._shared_at, run.starts_s)) * self._rate
+        self._shared_at = self.now
+
+    def _share(self) -> None:
+        """Divide the cores among what runs now, and say when each ends if nothing changes."""
+        running = self._running()
+        rate = min(1.0, self.world.conditions.at_once / max(len(running), 1))
+        for name, run in running.items():
+            if rate != self._rate or run.ends_s < 0:
+                run.ends_s = self.now + (run.whole_s - run.done_s) / rate
+                self._event(run.ends_s, "ends", name)
+        self._rate = rate
+
+    def _ends(self, name: int, at: float) -> bool:
+        return name in self._runs and self._runs[name].ends_s == at
 
     def _seconds(self, run: _Run) -> float:
         """Decide how a run ends, and return how long it takes; known steps cost `rerun` of it."""
@@ -148,7 +179,7 @@ class Engine:
 
     def _free(self, run: _Run) -> None:
         self._idle += 1
-        spent = self.now - run.starts_s
+        spent = run.done_s
         self.ledger.busy_s += spent
         rerun = self.world.conditions.rerun
         if rerun < 1.0:

@@ -20,6 +20,7 @@ from mergebot.domain.candidate import (
     Queued,
     Verified,
 )
+from mergebot.domain.capacity import SAMPLES, Host, rooms
 from mergebot.domain.decision import Decision
 from mergebot.domain.gate import Failed, GateSpec, Passed, Step, StepResult
 from mergebot.domain.health import tip_landed
@@ -39,18 +40,27 @@ _PASSED = Passed((StepResult("gate", "gate", 0, 0.0, ""),))
 _FAILED = Failed(Reason.GATE_FAILED, (StepResult("gate", "gate", 1, 0.0, ""),), "", "")
 _ENDLESS = BudgetPolicy(runtime_s=float("inf"))
 _AUTHOR = Actor(1, "author")
+_HOST = "simulated"
 
 
 def production(world: World, queue: QueuePolicy) -> Ledger:
     """Play the production planner under the given rules for the queue."""
+    cores = world.conditions.cores
+    host = Host(_HOST, _HOST, world.conditions.workers, float(cores))
     engine = Engine(world.again())
-    return engine.play(Production(engine, queue))
+    return engine.play(Production(engine, queue, (host,) if cores else ()))
+
+
+def trusting(world: World, queue: QueuePolicy) -> Ledger:
+    """Play a planner that believes in every slot that is announced."""
+    engine = Engine(world.again())
+    return engine.play(Production(engine, queue, ()))
 
 
 class Production:
     """A lane whose record is kept in memory and whose gates are simulated."""
 
-    def __init__(self, engine: Engine, queue: QueuePolicy) -> None:
+    def __init__(self, engine: Engine, queue: QueuePolicy, hosts: tuple[Host, ...]) -> None:
         tip = _sha(ROOT)
         state = LaneState(
             known_tip=tip,
@@ -67,6 +77,7 @@ class Production:
             runs={},
             slots=engine.world.conditions.workers,
             now=0.0,
+            hosts=hosts,
         )
         self._arrived: list[Candidate] = []
         self._runs: dict[str, Run] = {}
@@ -81,6 +92,9 @@ class Production:
         found = self._runs[name]
         result = _PASSED if passed else _FAILED
         self._runs[name] = replace(found, result=result, ended_at=self._engine.now)
+        if passed:
+            used = [replace(each, asks=(1.0, *each.asks)[:SAMPLES]) for each in self._seen.hosts]
+            self._seen = replace(self._seen, hosts=tuple(used))
 
     def landed(self) -> None:
         """Record what the push on the wire has landed."""
@@ -176,7 +190,8 @@ class Production:
         seen = decision.snapshot
         used = {each.state.run for each in seen.candidates if hasattr(each.state, "run")}
         self._runs = {name: run for name, run in seen.runs.items() if name in used}
-        self._seen = replace(seen, runs=self._runs)
+        room = rooms(seen.hosts, seen.state.rooms)
+        self._seen = replace(seen, runs=self._runs).with_state(rooms=room)
 
 
 def _candidate(change: int, now: float) -> Candidate:

@@ -110,6 +110,6 @@ def paced(changes: Sequence[Change], pace: Pace, conditions: Conditions) -> tupl
     span = changes[-1].arrives_s - first
     stretch = 1.0
     if isinstance(pace, Load) and span > 0:
-        needed = (len(changes) - 1) * conditions.gate_s / (conditions.workers * pace.share)
+        needed = (len(changes) - 1) * conditions.gate_s / (conditions.at_once * pace.share)
         stretch = needed / span
     return tuple(Change((each.arrives_s - first) * stretch, each.paths) for each in changes)

@@ -32,7 +32,8 @@ class Conditions:
 
     `fail` is the share of changes that are bad, `clash` the share of file-overlapping pairs that
     cannot both land, `flake` the share of runs that fail for nothing. A failing run stops between
-    the two shares of its time in `stops`. `rerun` is what finished steps cost again: 1.0 all.
+    the two shares of its time in `stops`. `rerun` is what finished steps cost again: 1.0 all. Gates
+    compute, and share `cores` where more of them run; 0 is a core for each worker.
     """
 
     workers: int = 8
@@ -43,6 +44,12 @@ class Conditions:
     flake: float = 0.0
     rerun: float = 1.0
     stops: tuple[float, float] = (0.3, 1.0)
+    cores: int = 0
+
+    @property
+    def at_once(self) -> int:
+        """Return how many gates run at once without slowing each other down."""
+        return min(self.workers, self.cores or self.workers)
 
 
 @dataclass(frozen=True, slots=True)

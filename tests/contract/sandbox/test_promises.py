@@ -10,6 +10,7 @@ from time import monotonic
 
 import pytest
 
+from mergebot.domain.capacity import asked
 from mergebot.ports.sandbox import Exited, OverLimit, StepEnd, Stopped, TimedOut
 from tests.contract.sandbox.steps import Bench, alive
 from tests.support.waiting import eventually
@@ -27,6 +28,24 @@ def test_it_says_that_it_works_here(bench: Bench) -> None:
 def test_the_end_of_the_step_is_told_as_shells_do(bench: Bench, command: str, code: int) -> None:
     end = bench.runs(command)
     assert end == Exited(code, end.seconds)
+
+
+COUNT = "sum(range(12_000_000))"
+MANY = f"from multiprocessing import Pool\nwith Pool(4) as pool: pool.map(eval, ['{COUNT}'] * 4)"
+
+
+def used(bench: Bench, command: str) -> float:
+    """Return for how many cores a step has a use."""
+    end = bench.runs(command, timeout_s=60)
+    assert isinstance(end, Exited)
+    assert (end.code, end.use is not None) == (0, True), bench.text
+    return asked([end.use], end.seconds, 0.0) or 0.0 if end.use else 0.0
+
+
+def test_it_is_told_for_how_many_cores_a_step_has_a_use(bench: Bench) -> None:
+    assert used(bench, "sleep 1.5") < 0.3
+    assert 0.6 < used(bench, f"python3 -c '{COUNT}; {COUNT}'") < 1.3
+    assert used(bench, f'python3 -c "{MANY}"') > 1.5
 
 
 def test_output_and_errors_come_in_the_order_they_were_printed(bench: Bench) -> None:

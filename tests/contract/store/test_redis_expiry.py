@@ -1,5 +1,6 @@
 from redis import Redis
 
+from mergebot.domain.capacity import Cores
 from mergebot.domain.ids import Sha
 from mergebot.domain.keeping import KeptStep
 from mergebot.domain.lane import LaneState
@@ -28,8 +29,9 @@ def test_what_nobody_asks_for_again_expires_and_the_record_stays(client: Redis) 
     kit.inbox.put("guid", "push", b"{}")
     kit.store.once(LANE, "topic")
     kit.runs.keep_steps(LANE, {"one": KeptStep("r1", Sha("a" * 40), PASSED)})
+    kit.runs.note_use(LANE, Cores("k1", "hawk", 2.0), 1.0)
     lease = kit.leases.acquire("lane", ttl_s=60.0, purpose="tick")
-    assert lives(client, "*:kept:*") == {14}
+    assert lives(client, "*:kept:*") | lives(client, "*:asks:*") == {14}
     assert lives(client, "*:run:*") | lives(client, "*:log:*") == {LOG_KEEP_S // DAY_S}
     assert lives(client, "*:seen:*") == {7}
     assert lives(client, "*:once:*") == {30}

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from mergebot.domain.candidate import Gating
+from mergebot.domain.capacity import Cores, Host
 from mergebot.domain.gate import NoVerdict, Passed
 from mergebot.domain.ids import Sha
 from mergebot.domain.keeping import KeptStep, KeptVerdict
@@ -138,6 +139,25 @@ def test_slots_are_those_of_workers_heard_of_lately(kit: Kit) -> None:
 def test_a_read_counts_the_slots(kit: Kit) -> None:
     kit.runs.announce("w1", 4, kit.store.read(LANE).now)
     assert kit.store.read(LANE).slots == 4
+
+
+def test_a_read_tells_hosts_by_their_cores_and_what_gates_asked_for(kit: Kit) -> None:
+    now = kit.store.read(LANE).now
+    hawk, owl = Cores("k1", "hawk", 2.0), Cores("k2", "owl", 8.0)
+    for worker, slots, cores in (("w1", 4, hawk), ("w2", 2, hawk), ("w3", 3, owl), ("w4", 0, owl)):
+        kit.runs.announce(worker, slots, now, cores)
+    kit.runs.announce("w5", 1, now)
+    for number in range(12):
+        kit.runs.note_use(LANE, hawk, number / 10)
+    asks = (1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
+    found = kit.store.read(LANE)
+    assert found.hosts == (Host("k1", "hawk", 6, 2.0, asks), Host("k2", "owl", 3, 8.0))
+    assert found.slots == 10
+
+
+def test_a_host_that_fell_silent_is_no_host(kit: Kit) -> None:
+    kit.runs.announce("w1", 4, kit.store.read(LANE).now - 46.0, Cores("k1", "hawk", 2.0))
+    assert kit.store.read(LANE).hosts == ()
 
 
 def test_a_step_that_was_kept_says_nothing_about_its_time_or_its_risk(kit: Kit) -> None:

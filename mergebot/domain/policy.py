@@ -152,8 +152,9 @@ class Policy:
 
     @property
     def asks_others_about_trunk(self) -> bool:
-        """Tell whether others' checks speak on the trunk's health."""
-        return self.health.check != "gate" and bool(self.gate.external.checks)
+        """Tell whether others' checks speak on the trunk's health: asked to, or nobody else can."""
+        alone = not self.gate.steps
+        return (alone or self.health.check != "gate") and bool(self.gate.external.checks)
 
 
 @dataclass(frozen=True, slots=True)

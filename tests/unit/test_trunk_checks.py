@@ -4,7 +4,8 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.external import COMMAND, AllGreen, Awaited, CheckSeen, OneRed, Outcome
 from mergebot.domain.gate import ExternalChecks
 from mergebot.domain.health import heard_outside
-from mergebot.domain.lane import Green, Red, Snapshot
+from mergebot.domain.lane import Green, Red, Rules, Snapshot
+from mergebot.domain.planning import plan
 from mergebot.domain.policy import HealthPolicy, Policy
 from tests.support.builders import NOW, POLICY, TIP, sha, snapshot
 
@@ -51,3 +52,14 @@ def test_the_trunk_has_to_pass_what_the_rules_say() -> None:
     assert both == asking("both").gate
     assert asking("both").own_gate == own
     assert POLICY.trunk_gate == POLICY.gate
+
+
+def test_where_the_gate_has_no_steps_of_its_own_only_others_can_call_the_trunk_red() -> None:
+    lone = asking("gate")
+    lone = replace(lone, gate=replace(lone.gate, steps=()))
+    assert lone.asks_others_about_trunk
+    assert not asking("gate").asks_others_about_trunk
+    suspects = (sha("one"), sha("two"), TIP)
+    red = replace(OUTSIDE, suspects=suspects)
+    assert plan(snapshot(health=red, rules=Rules(TIP, lone))) == ()
+    assert plan(snapshot(health=red, rules=Rules(TIP, asking("gate")))) != ()

@@ -118,7 +118,7 @@ class Bare:
     def refs(self, prefix: str) -> list[tuple[str, str, str]]:
         """Return (ref, object id, object type) of every ref that starts with a prefix."""
         listing = self.run("for-each-ref", "--format=%(refname) %(objectname) %(objecttype)")
-        rows = (line.split(" ") for line in listing.splitlines())
+        rows = (line.split(" ") for line in listing.split("\n") if line)
         return [(name, sha, kind) for name, sha, kind in rows if name.startswith(prefix)]
 
     def resolve(self, name: str) -> str | None:

@@ -268,14 +268,15 @@ async def _receive(visit: Visit) -> Response:
 
 
 def _follow(visit: Visit, received: Path) -> None:
-    updates = [_update(line) for line in received.read_text("utf-8").splitlines()]
+    updates = _updates(received)
     pushes.follow(visit.forge, visit.repo, visit.caller.user or {}, updates)
     received.unlink(missing_ok=True)
 
 
-def _update(line: str) -> Update:
-    old, new, ref = line.split(" ", 2)
-    return Update(ref, old, new)
+def _updates(received: Path) -> list[Update]:
+    # A branch may be named with what Python, too, takes for the end of a line.
+    rows = [line.split(" ", 2) for line in received.read_text("utf-8").split("\n") if line]
+    return [Update(ref, old, new) for old, new, ref in rows]
 
 
 def finish_pushes(forge: Forge) -> None:
@@ -283,7 +284,7 @@ def finish_pushes(forge: Forge) -> None:
     for left in sorted((forge.root / "spool").iterdir()):
         repo_id, user_id, _ = left.name.split("-", 2)
         repo = repositories.by_id(forge.store, int(repo_id))
-        updates = [_update(line) for line in left.read_text("utf-8").splitlines()]
+        updates = _updates(left)
         if repo is not None:
             pushes.follow(forge, repo, people.by_id(forge.store, int(user_id)), updates)
         left.unlink(missing_ok=True)

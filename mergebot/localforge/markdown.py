@@ -35,7 +35,7 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True, "breaks": True})
     # What an image shows lies on a stranger's host: its address and its words are enough.
     parser.enable(["table", "strikethrough"]).disable("image")
-    parser.validateLink = _leads_somewhere  # type: ignore[assignment,method-assign]
+    parser.validateLink = _leads_somewhere  # type: ignore[assignment,method-assign]  # the library asks for it so
     parser.add_render_rule("html_block", _harmless)
     parser.add_render_rule("html_inline", _harmless)
     parser.add_render_rule("link_open", _link)

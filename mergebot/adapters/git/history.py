@@ -32,7 +32,7 @@ class CloneHistory:
             raise Refused("This clone is shallow, so the past is not in it: git fetch --unshallow")
         options = ("--first-parent", "--reverse", "--no-commit-header", "--format=%H %T")
         answer = directory.run("rev-list", *options, "--end-of-options", tip, limits=_LINE)
-        rows = [row.split(" ") for row in answer.text.splitlines()]
+        rows = [row.split(" ") for row in answer.lines]
         return [Link(parse_sha(commit), tree) for commit, tree in rows]
 
     def receipts(self) -> Mapping[Sha, Receipt]:

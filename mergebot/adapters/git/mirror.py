@@ -140,7 +140,7 @@ def _fetch(remote: Remote, wanted: Mapping[str, str]) -> None:
 
 def _tips(git: GitDir, wanted: Mapping[str, str]) -> Mapping[str, Sha]:
     listing = git.run("for-each-ref", "--format=%(objectname) %(refname)", *_patterns(wanted))
-    rows = {name: sha for sha, _, name in (row.partition(" ") for row in listing.text.splitlines())}
+    rows = {name: sha for sha, _, name in (row.partition(" ") for row in listing.lines)}
     return {ref: parse_sha(rows[local]) for ref, local in wanted.items() if local in rows}
 
 

@@ -39,7 +39,7 @@ UNKNOWN = RefResult(Fate.UNKNOWN, "")
 
 def parse(answer: Answer) -> Mapping[str, RefResult]:
     """Return the result of each ref by its full name on the remote."""
-    rows = [line.split("\t") for line in answer.out.decode("utf-8", "replace").splitlines()]
+    rows = [line.split("\t") for line in answer.out.decode("utf-8", "replace").split("\n")]
     found = [row for row in rows if len(row) == 3 and len(row[0]) == 1]  # noqa: PLR2004 - flag, refs, summary
     return {pair.rpartition(":")[2]: _result(flag, text) for flag, pair, text in found}
 

@@ -75,6 +75,11 @@ class Answer:
         """Return the output as text without its last newline, no byte lost."""
         return self.out.decode("utf-8", "surrogateescape").rstrip("\n")
 
+    @property
+    def lines(self) -> list[str]:
+        """Return the output's lines; names may hold what Python, too, takes for the end of one."""
+        return self.text.split("\n") if self.text else []
+
 
 def perform(job: Job) -> Answer:
     """Run a job to its end; raises Unavailable when its time is over."""

@@ -96,13 +96,13 @@ class Remote:
     def refs(self, *names: str) -> Mapping[str, Sha]:
         """Return those of the full ref names that exist on the remote, with what they name."""
         listing = self.read("ls-remote", "--end-of-options", self.url, *names)
-        rows = (line.partition("\t") for line in listing.text.splitlines())
+        rows = (line.partition("\t") for line in listing.lines)
         return {name: parse_sha(sha) for sha, _, name in rows if name in names}
 
     def branches(self) -> Mapping[str, Sha]:
         """Return every branch on the remote with its tip."""
         listing = self.read("ls-remote", "--heads", "--end-of-options", self.url)
-        rows = (line.partition("\t") for line in listing.text.splitlines())
+        rows = (line.partition("\t") for line in listing.lines)
         return {name.removeprefix("refs/heads/"): parse_sha(sha) for sha, _, name in rows}
 
     def _credential(self) -> Credential:

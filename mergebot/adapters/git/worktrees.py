@@ -22,7 +22,7 @@ def worktrees(directory: Path) -> list[Worktree]:
     known = {tree.branch for tree in shown}
     rows = _git(directory, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/")
     others = []
-    for row in rows.splitlines():
+    for row in filter(None, rows.split("\n")):
         head, _, ref = row.partition(" ")
         branch = ref.removeprefix("refs/heads/")
         ahead = 0 if branch in known else _ahead(directory, head)

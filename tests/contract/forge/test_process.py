@@ -196,6 +196,15 @@ def test_a_large_push_and_clone_go_through(work: Work, forge: ForgeProcess, name
     assert again.git("rev-parse", "FETCH_HEAD").out == head
 
 
+def test_a_branch_named_with_the_end_of_a_line_is_a_branch(
+    forge: ForgeProcess, name: str, work: Work
+) -> None:
+    sha = work.commit("Odd", {"file": "1\n"})
+    assert work.push("-q", "HEAD:refs/heads/a\u2028b").code == 0
+    shown = forge.call("GET", f"/repos/{name}/branches").json()
+    assert ("a\u2028b", sha) in [(each["name"], each["commit"]["sha"]) for each in shown]
+
+
 def test_pages_show_a_pull_request_as_safe_text(forge: ForgeProcess, name: str, work: Work) -> None:
     work.commit("<b>Change</b>", {"file": "<script>alert(1)</script>\n"})
     body = "body=<img src=x onerror=y> <!-- hidden -->"

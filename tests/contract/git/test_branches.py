@@ -31,6 +31,12 @@ def test_branches_are_listed_and_their_commits_brought_in_by_id(
     assert http.committed_at(head) > 1_000_000_000
 
 
+def test_a_branch_named_with_ends_of_lines_hides_no_other(remote: Repo, http: MirrorGit) -> None:
+    name = "a\u2028b\x85c\u2029d"
+    head = proposed(remote, {"n": "1\n"}, name=name)
+    assert http.branches() == {"main": remote.sha("main"), name: head}
+
+
 def test_a_branch_whose_change_landed_under_another_id_adds_nothing(
     remote: Repo, git: MirrorGit
 ) -> None:

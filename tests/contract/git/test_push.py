@@ -1,4 +1,5 @@
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_trunk_receipt_and_head_branch_move_together(remote: Repo, git: MirrorGi
     assert remote.sha("main") == remote.sha("feature") == push.merged
     assert remote.log() == ["feature 2", "feature 1", "Meanwhile", "Start"]
     assert remote.git("notes", "--ref=mergebot", "show", push.merged) == push.receipt.text
+
+
+def test_a_head_branch_named_with_the_end_of_a_line_moves_like_any_other(
+    remote: Repo, git: MirrorGit
+) -> None:
+    head = proposed(remote, {"n": "1\n"}, name="a\u2028b")
+    remote.commit("Meanwhile", {"o": "o\n"})
+    push = replace(landing(landable(git), head), head_branch="a\u2028b")
+    assert git.push_landing(push) is PushOutcome.LANDED
+    assert remote.sha("a\u2028b") == push.merged
 
 
 def test_a_trunk_that_moved_changes_nothing(remote: Repo, git: MirrorGit) -> None:

@@ -8,7 +8,7 @@ Connections leave this machine in no test: pyproject.toml allows loopback and un
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 pytest_plugins = ("tests.support.attacks", "tests.support.github_report")
 
@@ -18,7 +18,15 @@ DEFAULT_SEED = 20_261_129
 settings.register_profile("same", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, print_blob=True)
 EXAMPLES = int(os.environ.get("MERGEBOT_FUZZ_EXAMPLES", "0"))
-settings.register_profile("fuzz", deadline=None, print_blob=True, max_examples=max(EXAMPLES, 1))
+# A machine that does something else beside it is slow, and that is no fault of a parser.
+SLOW = [HealthCheck.too_slow]
+settings.register_profile(
+    "fuzz",
+    deadline=None,
+    print_blob=True,
+    max_examples=max(EXAMPLES, 1),
+    suppress_health_check=SLOW,
+)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,6 +1,7 @@
 """Advice on how many should work at once, computed from what the queue has seen.
 
-It is advice with its evidence, bounded to a few plain rules, and claims no optimum.
+It is advice with its evidence, bounded to a few plain rules, and claims no optimum. From a few
+changes nothing follows, so nothing is said.
 """
 
 import itertools
@@ -18,13 +19,22 @@ BACKLOG_MIN = 5
 ATTEMPTS_MIN = 5
 """Attempts to claim below which a share says nothing."""
 
+SEEN_MIN = 5
+"""Changes that arrived, and landed, below which their rates say nothing."""
+
+CROWD_MIN = 3
+"""Open pull requests that change one path before it is worth splitting: two are a coincidence."""
+
 GROWTH = 1.1
 """How much more must arrive than lands before that counts as a trend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What was seen in the last `hours`; `p95_s` are the queue's ages in windows, oldest first."""
+    """What was seen in the last `hours`; `p95_s` are the queue's ages in windows, oldest first.
+
+    `crowded` is the path that most open pull requests change, and how many.
+    """
 
     hours: float
     arrived: int
@@ -35,6 +45,7 @@ class Telemetry:
     p95_s: tuple[float, ...]
     hottest: tuple[str, ...]
     free: int
+    crowded: tuple[str, int] = ("", 0)
 
     @property
     def collision_rate(self) -> float:
@@ -52,10 +63,11 @@ class Advice:
 
 
 def advise(seen: Telemetry) -> list[Advice]:
-    """Return what the numbers suggest, at least one line."""
-    found = [*_growing(seen), *_colliding(seen)]
-    if not found:
-        found.extend(_idle(seen))
+    """Return what the numbers suggest; nothing where too little was seen to suggest anything."""
+    found = [*_growing(seen), *_colliding(seen), *_crowded(seen)]
+    if found or seen.arrived < SEEN_MIN or seen.landed < SEEN_MIN:
+        return found
+    found.extend(_idle(seen))
     return found or [Advice("Nothing here suggests another number of workers.", _rates(seen))]
 
 
@@ -85,8 +97,16 @@ def _colliding(seen: Telemetry) -> list[Advice]:
     return [Advice(text, evidence)]
 
 
+def _crowded(seen: Telemetry) -> list[Advice]:
+    path, pulls = seen.crowded
+    if pulls < CROWD_MIN:
+        return []
+    evidence = f"{count(pulls, 'open pull request')} change it, and they land one after the other"
+    return [Advice(f"Split {path}, or let one of them go first.", evidence)]
+
+
 def _idle(seen: Telemetry) -> list[Advice]:
-    room = seen.landed > GROWTH * max(seen.arrived, 1) or (seen.arrived and not seen.queued)
+    room = seen.landed > GROWTH * seen.arrived or not seen.queued
     if not room or seen.queued >= BACKLOG_MIN or not seen.free:
         return []
     evidence = f"{_rates(seen)}; {count(seen.free, 'place')} of the pool free"

@@ -101,6 +101,7 @@ class Board:
             p95_s=tuple(_windows(landed, now)),
             hottest=tuple(str(each["path"]) for each in heat[:3]),
             free=pool.free,
+            crowded=_crowded(heat),
         )
 
 
@@ -238,6 +239,11 @@ def _overlaps(early: Sequence[Early]) -> Iterator[Document]:
         for other in each.shared:
             if each.pr > other.pr:
                 yield {"prs": [other.pr, each.pr], "paths": list(other.paths)}
+
+
+def _crowded(heat: Sequence[Document]) -> tuple[str, int]:
+    shared = [(str(each["path"]), int(str(each["pulls"]))) for each in heat]
+    return max(shared, key=lambda spot: spot[1], default=("", 0))
 
 
 def _landed_at(candidate: Candidate) -> float:

@@ -231,7 +231,8 @@ def test_the_board_adds_up_and_the_page_says_the_same(client: TestClient) -> Non
     board = client.get(API).json()
     pool = board["pool"]
     assert sum(pool[kind] for kind in ("active", "parked", "suspect", "free")) == pool["size"]
-    assert board["advice"]
+    assert board["advice"] == []
     page = client.get(f"/{LANE.repo}/claims").text
     assert "1 live claim" in page
+    assert "No advice: too little was seen in the last 24 h" in page
     assert "src/auth/**" in page

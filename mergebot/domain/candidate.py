@@ -288,6 +288,7 @@ class Candidate:
 
     `authority` is what `enqueued_by` was allowed to do then. `rank` is its place in the landing
     order where that is not its own, because others were tested while it was under suspicion.
+    `regret` is who cancelled it while its push might have been on the wire.
     """
 
     pr: int
@@ -303,6 +304,7 @@ class Candidate:
     state: State
     authority: Permission = Permission.WRITE
     rank: tuple[int, ...] = ()
+    regret: str = ""
 
     @property
     def open(self) -> bool:

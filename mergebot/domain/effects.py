@@ -120,6 +120,18 @@ class LookEarly:
         return f"early:{self.pr}"
 
 
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Look at what stands on a PR, where whoever was paused may have written over newer news."""
+
+    pr: int
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity."""
+        return f"again:{self.pr}"
+
+
 Effect = (
     PublishNotice
     | Tell
@@ -130,4 +142,5 @@ Effect = (
     | ClosePull
     | EndClaim
     | LookEarly
+    | LookAgain
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from mergebot.domain.candidate import Candidate
 from mergebot.domain.capacity import Capacity, Host, capacity
 from mergebot.domain.gate import GateResult, GateSpec
-from mergebot.domain.ids import Lane, Sha
+from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults, StepOrder
 
 
@@ -110,9 +110,45 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """`by` asked at `at` to land `pr` at `head`, and the bot sets the label for it.
+
+    Kept from before the label is written until a candidate was made of it: the label alone does not
+    say who wanted what. `why` is the reason of a retry, "" for a first try.
+    """
+
+    pr: int
+    head: Sha
+    by: Actor
+    at: float
+    why: str = ""
+
+
+def asked_for(asked: Sequence[Asked], pr: int) -> Asked | None:
+    """Return what was asked for `pr`, while no candidate was made of it."""
+    return next((each for each in asked if each.pr == pr), None)
+
+
+def asked_but(asked: Sequence[Asked], pr: int) -> tuple[Asked, ...]:
+    """Return what was asked for other PRs."""
+    return tuple(each for each in asked if each.pr != pr)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsure:
+    """Somebody may still write over the comments of `pr`; after `looks` they are read at `at`."""
+
+    pr: int
+    at: float
+    looks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """What a lane knows besides its candidates.
 
+    `asked` is who asked the bot to set a label that no candidate was made of yet, and `unsure` are the
+    PRs whose comments are looked at again.
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
     is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
@@ -132,6 +168,8 @@ class LaneState:
     recovering: bool = False
     waiting: str = ""
     last_receipt: str = ""
+    asked: tuple[Asked, ...] = ()
+    unsure: tuple[Unsure, ...] = ()
     last_action: str = ""
     behind_since: float = 0.0
     mode: str = ""

@@ -109,6 +109,10 @@ STARTS_KEEP_S = 600.0
 ASIDE_MAX = 1000
 """Deliveries kept for a look after they were set aside; their PRs are found by the reconciler."""
 
+LOOKS_AGAIN_S = (30.0, 300.0, 3600.0)
+"""When comments are read again after somebody was paused over them: soon, and once the longest
+pause that a laptop's lid makes is over."""
+
 WRITES_PER_MINUTE = 80
 """Content writes of one account: more of them GitHub answers with a secondary rate limit."""
 

@@ -57,6 +57,8 @@ def _ended(
         return None
     if pull.closed:
         return Reason.CLOSED, "the pull request was closed"
+    if candidate.regret:
+        return Reason.LABEL_REMOVED, f"cancelled by {candidate.regret}"
     if pull.head != candidate.head and not own:
         return (
             Reason.HEAD_CHANGED,

@@ -16,7 +16,7 @@ from mergebot.domain.remarks import Remark
 
 @dataclass(frozen=True, slots=True)
 class LabelEvent:
-    """Somebody set a label; `id` rises with time within a repository."""
+    """Somebody set a label, or took it off; `id` rises with time within a repository."""
 
     id: int
     label: str
@@ -108,6 +108,10 @@ class Forge(Protocol):
 
     def label_events(self, repo: str, number: int) -> Sequence[LabelEvent]:
         """Return who set which label when, oldest first."""
+        ...
+
+    def label_removals(self, repo: str, number: int) -> Sequence[LabelEvent]:
+        """Return who took which label off when, oldest first."""
         ...
 
     def branch_rules(self, repo: str, branch: str) -> BranchRules:

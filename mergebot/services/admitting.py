@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from mergebot.domain.admission import Labelled, Request, Retried, admit
 from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.decision import Decision
-from mergebot.domain.effects import DropCandidate
+from mergebot.domain.effects import AddLabel, DropCandidate
 from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import READ_GOOD_S
@@ -17,6 +17,7 @@ from mergebot.ports.errors import Unavailable
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.escalating import waits_for_person
+from mergebot.services.own_labels import forget_asked, labelled_again, taken_off_by_mistake
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import pin
 from mergebot.services.stacking import FREE, standing_of
@@ -50,6 +51,7 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
         if decision.snapshot.state.rules.at is None:
             raise Unavailable(f"nothing is known of {lane.repo} yet: its record is being rebuilt")
         current = decision.snapshot.candidate(wish.pull.number)
+        decision = forget_asked(decision, wish.pull.number)
         if current is not None:
             return _promote(decision, current, request)
         # Read after the snapshot: an attempt that ended since then makes the commit stale.
@@ -71,8 +73,12 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
     """Apply the PR's present shape to its open candidate."""
     began = parts.clock.now()
     approvals = _approvals(parts, lane, pull)
-    waiting = _is_waiting(parts.store.read(lane).candidate(pull.number))
-    standing = standing_of(parts, lane, pull) if waiting else FREE
+    known = parts.store.read(lane)
+    open_one = known.candidate(pull.number)
+    standing = standing_of(parts, lane, pull) if _is_waiting(open_one) else FREE
+    label = label_of(open_one.kind, queue_policy(known)) if open_one else ""
+    again = open_one is not None and taken_off_by_mistake(parts, lane, open_one, pull, label=label)
+    shown = labelled_again(pull, label) if again else pull
 
     def rule(decision: Decision) -> Decision:
         _check_fresh(decision, began)
@@ -82,11 +88,13 @@ def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:
         # Only reading the trunk back ends a landing: what the forge shows may be its own work.
         if candidate is None or isinstance(candidate.state, Landing):
             return decision
-        state = watch(candidate, pull, trunk=lane.trunk, queue=queue, now=snapshot.now)
+        state = watch(candidate, shown, trunk=lane.trunk, queue=queue, now=snapshot.now)
         if state is not None:
             text = getattr(state, "text", type(state).__name__)
             decision = decision.move(candidate, state, text)
             return decision.want(DropCandidate(pull.number)) if pull.closed else decision
+        if again:
+            decision = decision.want(AddLabel(pull.number, label))
         if unheld(candidate, pull, queue):
             return decision.move(candidate, Queued(), "the hold label is gone")
         if _now_ready(candidate, approvals, queue) and not standing.blocked:
@@ -120,10 +128,13 @@ def queue_policy(snapshot: Snapshot) -> QueuePolicy:
 
 
 def permission_of(parts: Parts, lane: Lane, actor: Actor) -> Permission:
-    """Return what `actor` may do; the bot sets labels only for people who may queue."""
-    permission = parts.forge.permission(lane.repo, actor)
+    """Return what `actor` may do.
+
+    The bot sets labels only for people who may queue. Where the record that names them is lost, it
+    stands for the least of them, whatever else its account may do.
+    """
     own = actor.id == parts.forge.me().id
-    return max(permission, Permission.WRITE) if own else permission
+    return Permission.WRITE if own else parts.forge.permission(lane.repo, actor)
 
 
 def want_label(parts: Parts, lane: Lane, pull: PullRequest, kind: Kind) -> None:

@@ -16,6 +16,7 @@ from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
 from mergebot.services.admitting import permission_of
+from mergebot.services.own_labels import set_by_bot
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import written_claim
 
@@ -36,7 +37,10 @@ def authorised(
         return Turn(Parked(Reason.FORGE_UNAVAILABLE, text, now + FORGE_WAIT_S), text)
     latest = setting[-1]
     asker = replace(candidate, enqueued_by=latest.actor)
-    if not permitted(asker, permission_of(parts, lane, latest.actor), policy.queue.actors):
+    # The bot set it for whoever queued the candidate, and what they may do was looked at already.
+    if not set_by_bot(parts, latest) and not permitted(
+        asker, permission_of(parts, lane, latest.actor), policy.queue.actors
+    ):
         text = f"{latest.actor.login} set the label {wanted} and may not queue here"
         return Turn(Cancelled(Reason.NOT_PERMITTED, text, now), text)
     pushed = parts.forge.head_pushed_at(lane.repo, pull)

@@ -33,6 +33,7 @@ from mergebot.domain.policy import Method
 from mergebot.domain.pulls import PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
+from mergebot.domain.watching import label_of
 from mergebot.domain.wording import iso
 from mergebot.ports.errors import Barred, Refused, Unavailable
 from mergebot.ports.git import Carried, Git, Push, PushOutcome, RemoteHeads, Replayed
@@ -46,6 +47,7 @@ from mergebot.services.contracting import contract_turn
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
 from mergebot.services.own_check import show_own_check
+from mergebot.services.own_labels import taken_off_by_mistake
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import claim_turn
 from mergebot.services.preparing import bring_in, scope_of
@@ -192,6 +194,9 @@ def _check(
         approvals=approvals,
     )
     checked = guard(snapshot, candidate, facts)
+    label = label_of(candidate.kind, policy.queue)
+    if taken_off_by_mistake(hands.parts, lane, candidate, pull, label=label):
+        return Wait(f"the label {label} is set again: it was taken off for an earlier attempt")
     if not isinstance(checked, Go):
         return checked
     if not vouched(hands.parts.notary, lane, checked.verified.verdict):

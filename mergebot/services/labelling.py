@@ -5,11 +5,11 @@ The label is the durable record of an open candidate; the order is that of the l
 
 from collections.abc import Mapping, Sequence
 
-from mergebot.domain.admission import NO_HEAD, Labelled
+from mergebot.domain.admission import NO_HEAD, Labelled, Retried
 from mergebot.domain.candidate import Kind
 from mergebot.domain.effects import RemoveLabel
 from mergebot.domain.ids import Lane, Sha
-from mergebot.domain.lane import Snapshot
+from mergebot.domain.lane import Asked, Snapshot, asked_for
 from mergebot.domain.limits import LABEL_SLACK_S, WEBHOOK_WAIT_S
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.pulls import PullRequest
@@ -18,6 +18,7 @@ from mergebot.ports.forge import LabelEvent
 from mergebot.ports.store import SeenHead
 from mergebot.services.admitting import Wish, bring_in, queue_policy
 from mergebot.services.deciding import decide
+from mergebot.services.own_labels import set_by_bot, told_head
 from mergebot.services.parts import Parts
 
 
@@ -31,10 +32,18 @@ def admit_labelled(parts: Parts, lane: Lane, pulls: Sequence[PullRequest]) -> No
     queue = queue_policy(snapshot)
     asking = [pull for pull in pulls if _asks(snapshot, pull, queue)]
     for pull, event in _by_label_time(parts, lane, asking, queue):
-        if _served(parts, lane, pull, event):
+        asked = asked_for(snapshot.state.asked, pull.number)
+        served = _served(parts, lane, pull, event)
+        if asked is not None and (served or set_by_bot(parts, event)):
+            bring_in(parts, lane, _asked_wish(pull, asked, _kind(pull, queue)))
+            continue
+        if served:
             _unlabel(parts, lane, pull.number, event.label)
             continue
-        head = authorised_head(parts, lane, pull, event, seen=seen)
+        if set_by_bot(parts, event) and _wish_lost(snapshot, event):
+            head = told_head(parts, lane, pull)
+        else:
+            head = authorised_head(parts, lane, pull, event, seen=seen)
         if head == NO_HEAD and parts.clock.now() - event.at < WEBHOOK_WAIT_S:
             # Its webhook, which knows the head, may be on its way: the next round looks again.
             continue
@@ -89,6 +98,18 @@ def _served(parts: Parts, lane: Lane, pull: PullRequest, event: LabelEvent) -> b
     """Tell whether this very label event made a candidate already, which has ended since."""
     latest = parts.store.latest(lane, pull.number)
     return latest is not None and event.at <= latest.enqueued_at + LABEL_SLACK_S
+
+
+def _wish_lost(snapshot: Snapshot, event: LabelEvent) -> bool:
+    """Tell whether the record may have lost for whom the bot set this label, and at which head."""
+    recovered = snapshot.state.recovered
+    return snapshot.state.recovering or (recovered is not None and event.at <= recovered.at)
+
+
+def _asked_wish(pull: PullRequest, asked: Asked, kind: Kind) -> Wish:
+    """Return what somebody asked for, whoever set the label for it did not live to admit it."""
+    way = Retried(asked.why) if asked.why else Labelled()
+    return Wish(pull, asked.head, kind, asked.by, way)
 
 
 def _unlabel(parts: Parts, lane: Lane, number: int, label: str) -> None:

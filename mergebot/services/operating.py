@@ -1,18 +1,19 @@
 """What people and agents do by hand: through the API, the command line, or a comment."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mergebot.domain.admission import Labelled, Retried
 from mergebot.domain.candidate import Cancelled, Kind, Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.ids import Actor, Lane
-from mergebot.domain.lane import Halt
+from mergebot.domain.lane import Asked, Halt
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
 from mergebot.ports.errors import Refused
 from mergebot.services.admitting import Wish, bring_in, queue_policy, want_label
 from mergebot.services.deciding import decide
 from mergebot.services.deeds import Deed, note
+from mergebot.services.own_labels import remember
 from mergebot.services.parts import Parts
 
 
@@ -52,22 +53,28 @@ class Operating:
         note(self.parts, lane, Deed(by, "retry", pr, reason.strip()))
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
-        """Take a PR out of the queue, by removing its label."""
-        candidate = self.parts.store.read(lane).candidate(pr)
-        if candidate is None:
+        """Take a PR out of the queue; its label goes with it.
+
+        What is landing may land nevertheless; where it does not, it is cancelled then.
+        """
+        if self.parts.store.read(lane).candidate(pr) is None:
             raise Refused(f"#{pr} is not in the queue")
-        queue = queue_policy(self.parts.store.read(lane))
-        self.parts.forge.remove_label(lane.repo, pr, label_of(candidate.kind, queue))
 
         def rule(decision: Decision) -> Decision:
             current = decision.snapshot.candidate(pr)
-            if current is None or isinstance(current.state, Landing):
+            if current is None:
                 return decision
             text = f"cancelled by {by.login}"
+            if isinstance(current.state, Landing):
+                regretted = decision.put(replace(current, regret=by.login))
+                return regretted.tell("regretted", f"{text} while it was landing", pr=pr)
             state = Cancelled(Reason.LABEL_REMOVED, text, decision.snapshot.now)
             return decision.move(current, state, text)
 
-        decide(self.parts, lane, rule)
+        candidate = decide(self.parts, lane, rule).candidate(pr)
+        if candidate is not None:
+            label = label_of(candidate.kind, queue_policy(self.parts.store.read(lane)))
+            self.parts.forge.remove_label(lane.repo, pr, label)
         note(self.parts, lane, Deed(by, "cancel", pr))
         self.parts.doorbell.tick(lane)
 
@@ -111,6 +118,8 @@ class Operating:
             raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
         queue = queue_policy(self.parts.store.read(lane))
         kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
+        why = way.why if isinstance(way, Retried) else ""
+        remember(self.parts, lane, Asked(pr, pull.head, by, read_at, why))
         want_label(self.parts, lane, pull, kind)
         if self.parts.store.read(lane).state.recovering:
             # The label is the record: the rebuild admits it in its turn.

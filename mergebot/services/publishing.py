@@ -12,15 +12,16 @@ from mergebot.domain.effects import (
     DropCandidate,
     EndClaim,
     KeepCandidate,
+    LookAgain,
     LookEarly,
     PublishNotice,
     RemoveLabel,
     Tell,
 )
 from mergebot.domain.ids import Lane, Sha
+from mergebot.domain.lane import asked_for
 from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
-from mergebot.domain.status import read_hidden_line
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.leases import LeaseLost
 from mergebot.ports.store import Due, NoticeRecord
@@ -32,6 +33,15 @@ from mergebot.services.forks import close_unseen
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
+from mergebot.services.rereading import (
+    TWICE,
+    comments_now,
+    doubt,
+    says_open,
+    strike,
+    tidy,
+    unsettle,
+)
 
 log = structlog.get_logger()
 
@@ -43,8 +53,7 @@ Hold = Callable[[], object]
 TRIES_MAX = 50
 ROUNDS = 5
 MARKER = "<!-- mergebot:"
-OPEN_STATES = {"queued", "parked", "gating", "verified", "landing"}
-WRITES = {PublishNotice: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1, ClosePull: 1}
+WRITES = {PublishNotice: 2, LookAgain: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1, ClosePull: 1}
 """Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
 
 
@@ -76,10 +85,14 @@ def _publish(parts: Parts, lane: Lane, hold: Hold) -> None:
 
 def _counted(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
     """Write one effect, unless that killed its worker again and again."""
-    if parts.store.begin(lane, due.effect.key) > STARTS_MAX:
+    starts = parts.store.begin(lane, due.effect.key)
+    if starts > STARTS_MAX:
         _later(parts, lane, due, "writing it killed its worker", STARTS_KEEP_S)
         return
     _one(parts, lane, due, hold)
+    if starts > 1 and isinstance(due.effect, PublishNotice | Tell | LookAgain):
+        # Whoever began before may be paused rather than dead, and write at any time yet.
+        doubt(parts, lane, due.effect.pr)
     parts.store.end(lane, due.effect.key)
 
 
@@ -120,12 +133,15 @@ def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
         case Tell(pr, topic, text):
             _tell(parts, lane, pr, topic, text=text)
         case RemoveLabel(pr, label):
-            if parts.store.read(lane).candidate(pr) is None:
-                parts.forge.remove_label(lane.repo, pr, label)
+            _unlabel(parts, lane, pr, label, hold)
         case AddLabel(pr, label):
-            parts.forge.add_label(lane.repo, pr, label)
+            _label(parts, lane, pr, label)
         case KeepCandidate(pr, merged):
             _keep(parts, lane, pr, merged)
+        case LookAgain(pr):
+            unsettle(parts, lane, pr)
+            _notice(parts, lane, pr, hold)
+            tidy(parts, lane, pr)
         case LookEarly(pr):
             look_early(parts, lane, pr)
         case EndClaim(pr, receipt):
@@ -134,6 +150,23 @@ def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
             close_unseen(parts, lane, pr)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
+
+
+def _unlabel(parts: Parts, lane: Lane, pr: int, label: str, hold: Hold) -> None:
+    """Take a label off, unless it speaks of another attempt by now."""
+    snapshot = parts.store.read(lane)
+    if snapshot.candidate(pr) is None and asked_for(snapshot.state.asked, pr) is None:
+        hold()
+        parts.forge.remove_label(lane.repo, pr, label)
+
+
+def _label(parts: Parts, lane: Lane, pr: int, label: str) -> None:
+    """Put a label on while there is a candidate to speak of, and off again where that ended."""
+    if parts.store.read(lane).candidate(pr) is None:
+        return
+    parts.forge.add_label(lane.repo, pr, label)
+    if parts.store.read(lane).candidate(pr) is None:
+        decide(parts, lane, lambda decision: decision.want(RemoveLabel(pr, label)))
 
 
 def _keep(parts: Parts, lane: Lane, pr: int, merged: Sha) -> None:
@@ -176,6 +209,8 @@ def _notice(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
         record = parts.store.notice(lane, pr)
         if record is not None and record.digest == letter.digest:
             return
+        # From here on nobody knows what stands there, until the end of the write is on record.
+        unsettle(parts, lane, pr)
         _held(parts, lane, pr, hold)
         try:
             comment = _write_some(parts, lane, pr, letter, record)
@@ -183,6 +218,8 @@ def _notice(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
                 parts.forge.report(lane.repo, letter.check)
             parts.store.keep_notice(lane, pr, NoticeRecord(comment, letter.digest))
         except Unavailable:
+            # It may still arrive, after newer ones.
+            doubt(parts, lane, pr)
             _held(parts, lane, pr, hold)
             raise
 
@@ -195,7 +232,7 @@ def _held(parts: Parts, lane: Lane, pr: int, hold: Hold) -> None:
     try:
         hold()
     except LeaseLost:
-        decide(parts, lane, lambda decision: decision.want(PublishNotice(pr, 0)))
+        decide(parts, lane, lambda decision: decision.want(LookAgain(pr)))
         raise
 
 
@@ -217,7 +254,8 @@ def _write_some(
 def _write(parts: Parts, lane: Lane, pr: int, letter: Letter, record: NoticeRecord | None) -> int:
     repo = lane.repo
     if letter.fresh:
-        known = _mine(parts, lane, pr, lambda body: letter.marker in body)
+        mine = comments_now(parts, lane, pr)
+        known = next((each.id for each in mine if letter.marker in each.body), None)
     else:
         known = record.comment_id if record else _find(parts, lane, pr)
     if known is None:
@@ -235,22 +273,14 @@ def _add_once(parts: Parts, lane: Lane, pr: int, letter: Letter) -> int:
     Whoever was paused right before it cannot know better: no forge creates a comment only if.
     """
     comment = _add(parts, lane, pr, letter.body)
-    me = parts.forge.me().id
-    mine = [each for each in parts.forge.comments(lane.repo, pr) if each.author.id == me]
+    mine = comments_now(parts, lane, pr)
     first = min((each.id for each in mine if letter.marker in each.body), default=comment)
     if first != comment:
-        template, facts = told("This was written twice; the comment before says it.")
-        parts.forge.edit_comment(lane.repo, comment, parts.letters.render(template, facts))
+        strike(parts, lane, comment, TWICE)
     for each in mine:
-        if letter.fresh and each.id != first and _says_open(each.body):
-            template, facts = told("This attempt has ended; the comment below says how.")
-            parts.forge.edit_comment(lane.repo, each.id, parts.letters.render(template, facts))
+        if letter.fresh and each.id != first and says_open(each.body):
+            strike(parts, lane, each.id, "This attempt has ended; the comment below says how.")
     return first
-
-
-def _says_open(body: str) -> bool:
-    document = read_hidden_line(body)
-    return document is not None and document.get("state") in OPEN_STATES
 
 
 def _find(parts: Parts, lane: Lane, pr: int) -> int | None:
@@ -260,11 +290,8 @@ def _find(parts: Parts, lane: Lane, pr: int) -> int | None:
 
 
 def _mine(parts: Parts, lane: Lane, pr: int, fits: Callable[[str], bool]) -> int | None:
-    me = parts.forge.me().id
-    for comment in reversed(parts.forge.comments(lane.repo, pr)):
-        if comment.author.id == me and fits(comment.body):
-            return comment.id
-    return None
+    mine = reversed(comments_now(parts, lane, pr))
+    return next((each.id for each in mine if fits(each.body)), None)
 
 
 def _add(parts: Parts, lane: Lane, pr: int, body: str) -> int:

@@ -19,6 +19,7 @@ from mergebot.services.labelling import admit_labelled
 from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
 from mergebot.services.repositories import forget, git_of, repository_of
+from mergebot.services.rereading import look_where_unsure
 from mergebot.services.tick import look
 from mergebot.services.trunk import consult, read_rules
 
@@ -69,6 +70,7 @@ def _nudge(parts: Parts, lane: Lane) -> bool:
     except Refused as error:
         log.warning("lane_unreadable", lane=lane.repo, why=str(error))
         return False
+    look_where_unsure(parts, snapshot)
     for run in _untaken(snapshot):
         parts.doorbell.gate(lane, run)
     if _due(snapshot) or _stuck(parts, snapshot):

@@ -31,6 +31,8 @@ def unfinished(store: MemoryStore, inbox: MemoryInbox, office: Office, lane: Lan
         waits.append("deliveries wait")
     if office.tasks:
         waits.append(f"rings wait: {list(office.tasks)}")
+    if snapshot.state.unsure:
+        waits.append(f"comments are looked at again: {snapshot.state.unsure}")
     if store.due_effects(lane, float("inf"), limit=1):
         waits.append(f"effects wait: {store.due_effects(lane, float('inf'), limit=9)}")
     if not isinstance(snapshot.state.health, Green):

@@ -12,7 +12,7 @@ from mergebot.ports.git import Git, Mirrors
 from tests.simulation.moods import Mood
 from tests.simulation.stage import Stage
 
-STALE_FORGE = frozenset({"pull", "open_pulls", "label_events"})
+STALE_FORGE = frozenset({"pull", "open_pulls", "label_events", "label_removals"})
 STALE_GIT = frozenset({"fetch", "remote_heads", "heads_soon"})
 REMOTE_GIT = STALE_GIT | {"push_landing", "keep_candidate", "drop_candidate", "receipts", "fence"}
 LAG_MAX_S = 45.0

@@ -148,6 +148,12 @@ class Stack:
         headers = {"Authorization": f"Bearer {ADMIN}"}
         return requests.get(f"{self.address}{path}", headers=headers, timeout=10).json()
 
+    def post(self, path: str, body: Mapping[str, str]) -> int:
+        """Ask something of one of the bot's addresses, as its admin; return the status."""
+        headers = {"Authorization": f"Bearer {ADMIN}"}
+        url = f"{self.address}{path}"
+        return requests.post(url, json=dict(body), headers=headers, timeout=30).status_code
+
     def queue(self) -> dict[str, Any]:
         """Return the queue, empty while the bot does not answer."""
         with suppress(requests.RequestException, ValueError):

@@ -220,6 +220,14 @@ class World:
         """Lose every webhook from now on."""
         self.webhooks = False
 
+    def loses_redis(self) -> None:
+        """Lose everything that is kept in Redis."""
+        self._passes(60)
+        self.runs = MemoryRuns()
+        self.store = MemoryStore(self.clock, self.runs)
+        self.inbox = MemoryInbox(self.clock)
+        self.parts = self._parts()
+
     def _passes(self, seconds: float = 1.0) -> None:
         self.clock.advance(self.clock.now() + seconds)
 

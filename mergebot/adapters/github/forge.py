@@ -151,10 +151,17 @@ class GithubForge:
 
     def label_events(self, repo: str, number: int) -> Sequence[LabelEvent]:
         """Return who set which label when, oldest first."""
+        return self._label_news(repo, number, "labeled")
+
+    def label_removals(self, repo: str, number: int) -> Sequence[LabelEvent]:
+        """Return who took which label off when, oldest first."""
+        return self._label_news(repo, number, "unlabeled")
+
+    def _label_news(self, repo: str, number: int, kind: str) -> Sequence[LabelEvent]:
         path = at(repo, "issues", number, "events")
         ask = Ask("GET", path, f"read the events of {repo}#{number}", repo)
         with values.reading(ask):
-            events = [each for each in self._client.pages(ask) if each["event"] == "labeled"]
+            events = [each for each in self._client.pages(ask) if each["event"] == kind]
             return sorted(map(values.label_event, events), key=lambda event: event.id)
 
     def branch_rules(self, repo: str, branch: str) -> BranchRules:

@@ -116,7 +116,7 @@ def issue(data: Mapping[str, Any]) -> Issue:
 
 
 def label_event(data: Mapping[str, Any]) -> LabelEvent:
-    """Return a `labeled` event of an issue."""
+    """Return a `labeled` or `unlabeled` event of an issue."""
     return LabelEvent(
         id=_whole(data["id"]),
         label=_text(data["label"]["name"]),

@@ -88,6 +88,12 @@ class MemoryForge(Forge):
         until = self.hosting.remote.clock.now() - self.lag_s
         return [record.event for record in records if record.event.at <= until]
 
+    def label_removals(self, repo: str, number: int) -> Sequence[LabelEvent]:
+        """Return who took which label off when, oldest first."""
+        self.pull(repo, number)
+        until = self.hosting.remote.clock.now() - self.lag_s
+        return [each for each in self.hosting.unlabels.get(number, []) if each.at <= until]
+
     def branch_rules(self, repo: str, branch: str) -> BranchRules:
         """Return the rules that bind the bot on a branch."""
         self.repository(repo)

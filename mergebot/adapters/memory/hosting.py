@@ -69,6 +69,7 @@ class Hosting:
     people: dict[int, Permission] = field(default_factory=dict)
     history: list[tuple[float, Mapping[int, PullRequest]]] = field(default_factory=list)
     labels: dict[int, list[LabelRecord]] = field(default_factory=dict)
+    unlabels: dict[int, list[LabelEvent]] = field(default_factory=dict)
     comments: dict[int, Written] = field(default_factory=dict)
     approvals: dict[int, set[int]] = field(default_factory=dict)
     pushed_at: dict[str, float] = field(default_factory=dict)
@@ -171,6 +172,8 @@ class Hosting:
             return
         pull = replace(pull, labels=tuple(each for each in pull.labels if each != label))
         self._put(pull)
+        event = LabelEvent(self.new_id(), label, by, float(int(self.remote.clock.now())))
+        self.unlabels.setdefault(number, []).append(event)
         self._say(pull, "unlabeled", by)
 
     def comment(self, by: Actor, number: int, body: str) -> int:

@@ -42,7 +42,23 @@ def test_the_planner_lands_what_is_good_and_refuses_what_is_bad(batch: int) -> N
 
 def test_without_groups_the_planner_is_a_prefix_window_to_the_second() -> None:
     drawn = world(fail=0.15, workers=4)
-    assert production(drawn, QueuePolicy()) == prefix_window(drawn, 8)
+    one, other = production(drawn, QueuePolicy()), prefix_window(drawn, 8)
+    assert one.landed == other.landed
+    assert one.refused.keys() == other.refused.keys()
+
+
+def test_judging_a_red_change_costs_gate_time_and_waits_for_nobody_who_lands() -> None:
+    drawn = world(fail=0.15, workers=4, load=0.3)
+    judged, plain = production(drawn, QueuePolicy()), prefix_window(drawn, 8)
+    assert judged.runs > plain.runs
+    assert judged.busy_s > plain.busy_s
+    assert all(judged.refused[change] >= plain.refused[change] for change in plain.refused)
+    assert judged.landed == plain.landed
+
+
+def test_a_flaky_failure_is_found_out_on_an_idle_worker() -> None:
+    drawn = world(fail=0.0, flake=0.05, load=0.3)
+    assert len(production(drawn, QueuePolicy()).refused) < len(prefix_window(drawn, 16).refused)
 
 
 def test_the_same_seed_gives_the_same_simulation() -> None:

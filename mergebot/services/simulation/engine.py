@@ -96,6 +96,10 @@ class Engine:
         """Tell the change's author no."""
         self.ledger.refused[change] = self.now
 
+    def wake(self, at_s: float) -> None:
+        """Let the policy decide at this time, whatever else happens."""
+        self._event(at_s, "wakes", 0)
+
     @property
     def landing(self) -> bool:
         """Tell whether a push is on the wire."""
@@ -130,7 +134,7 @@ class Engine:
             self.ledger.landed.update(dict.fromkeys(self._landing, self.now))
             self._landing = ()
             policy.landed()
-        elif run := self._runs.pop(subject, None):
+        elif kind == "ends" and (run := self._runs.pop(subject, None)):
             self._free(run)
             policy.ended(subject, passed=run.passes)
 

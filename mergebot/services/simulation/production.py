@@ -1,24 +1,30 @@
 """The production planner in a simulation: the real rules over real values, on a symbolic git.
 
-`settle` and `plan` are the very functions that production runs. Only what they cannot do by
-themselves is replaced: a replay gives a number instead of a commit, and a landing takes time.
+`settle`, `plan` and the rules that judge a red change are the very functions that production runs.
+Only what they cannot do by themselves is replaced: a replay gives a number instead of a commit, and
+a landing takes time. A change was begun on the trunk as it was when it arrived.
 """
 
 from dataclasses import replace
 
-from mergebot.domain import groups
+from mergebot.domain import groups, judging
 from mergebot.domain.candidate import (
     Budget,
     Candidate,
+    Doubt,
     Ejected,
+    Failing,
     Kind,
     Landed,
     Landing,
     Merge,
     NoClaim,
     Proposal,
+    Question,
     Queued,
     Verified,
+    run_of,
+    runs_of,
 )
 from mergebot.domain.capacity import SAMPLES, Host, rooms
 from mergebot.domain.decision import Decision
@@ -81,10 +87,14 @@ class Production:
         )
         self._arrived: list[Candidate] = []
         self._runs: dict[str, Run] = {}
+        self._trunk: list[judging.Landed] = []
+        self._begun: dict[int, tuple[Sha, int]] = {}
+        self._woken: set[float] = set()
 
     def arrive(self, change: int) -> None:
         """Admit a change, as number `change` + 1."""
         self._arrived.append(_candidate(change, self._engine.now))
+        self._begun[change + 1] = (self._seen.tip or _sha(ROOT), len(self._trunk))
 
     def ended(self, run: int, *, passed: bool) -> None:
         """Record a run's result."""
@@ -105,6 +115,7 @@ class Production:
         for each in decision.snapshot.candidates:
             if isinstance(each.state, Landing):
                 moves.append((each, Landed(each.state.merge, "", now)))
+                self._trunk.append(judging.Landed(each.pr, each.state.merge.paths))
                 tip = each.state.verdict.merged
         decision = decision.move_all(moves, "landed")
         if tip is not None:
@@ -115,13 +126,43 @@ class Production:
         """Tick: settle, then plan and follow until there is nothing more to do."""
         arrived, self._arrived = self._arrived, []
         snapshot = replace(self._seen, now=self._engine.now, runs=self._runs)
-        decision = settle(Decision(snapshot.with_candidates(arrived) if arrived else snapshot))
+        snapshot = snapshot.with_candidates(arrived) if arrived else snapshot
+        decision = settle(Decision(snapshot), self._backgrounds(snapshot))
         while proposals := plan(decision.snapshot):
             for proposal in proposals:
                 decision = self._follow(decision, proposal)
             if isinstance(proposals[-1], Land):
                 break
+        else:
+            decision = self._try_doubts(decision)
         self._keep(decision)
+
+    def _backgrounds(self, snapshot: Snapshot) -> judging.Backgrounds:
+        """Return what landed since each candidate was begun whose gate is red."""
+        found = {}
+        for each in snapshot.candidates:
+            run = snapshot.runs.get(run_of(each.state) or "")
+            if run is not None and isinstance(run.result, Failed):
+                fork, landed = self._begun[each.pr]
+                found[each.pr] = judging.Background(fork, tuple(self._trunk[landed:]))
+        return found
+
+    def _try_doubts(self, decision: Decision) -> Decision:
+        """Let idle workers judge red changes, as production does."""
+        decision = judging.make_way(decision)
+        for candidate, doubt in judging.waiting(decision.snapshot):
+            node = _node(doubt.commit)
+            if doubt.question is Question.ALONE:
+                node = self._engine.world.on(_node(doubt.base), candidate.pr - 1)
+            merge = Merge(doubt.base, _sha(node), "", ())
+            order = self._order(candidate, merge, rank=2)
+            decision = self._known(judging.start(decision, candidate, order), order)
+        for each in decision.snapshot.candidates:
+            match each.state:
+                case Failing(judging=Doubt(until=until)) if until not in self._woken:
+                    self._woken.add(until)
+                    self._engine.wake(until)
+        return decision
 
     def _follow(self, decision: Decision, proposal: Planned) -> Decision:
         match proposal:
@@ -154,18 +195,23 @@ class Production:
                 break
             taken.append((candidate, merge))
             node, under = above, merge.merged
-        last, merge = taken[-1]
-        order = RunOrder(
-            run=str(self._engine.order(node, last.pr - 1)),
-            pr=last.pr,
-            head=last.head,
+        order = self._order(*taken[-1])
+        return self._known(groups.gate(decision, taken, order), order)
+
+    def _order(self, candidate: Candidate, merge: Merge, *, rank: int = 1) -> RunOrder:
+        return RunOrder(
+            run=str(self._engine.order(_node(merge.merged), candidate.pr - 1, rank=rank)),
+            pr=candidate.pr,
+            head=candidate.head,
             base=merge.base,
             merged=merge.merged,
             spec=_GATE,
             ordered_at=self._engine.now,
             generation=1,
         )
-        decision = groups.gate(decision, taken, order)
+
+    @staticmethod
+    def _known(decision: Decision, order: RunOrder) -> Decision:
         runs = {**decision.snapshot.runs, order.run: Run(order)}
         return replace(decision, snapshot=replace(decision.snapshot, runs=runs))
 
@@ -188,7 +234,7 @@ class Production:
             if isinstance(each.state, Ejected):
                 self._engine.refuse(each.pr - 1)
         seen = decision.snapshot
-        used = {each.state.run for each in seen.candidates if hasattr(each.state, "run")}
+        used = frozenset().union(*(runs_of(each.state) for each in seen.candidates))
         self._runs = {name: run for name, run in seen.runs.items() if name in used}
         room = rooms(seen.hosts, seen.state.rooms)
         self._seen = replace(seen, runs=self._runs).with_state(rooms=room)

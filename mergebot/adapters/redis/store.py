@@ -1,7 +1,7 @@
 """The store on Redis: one script reads a lane, one script commits to it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from secrets import token_hex
 
 from redis import Redis
@@ -29,16 +29,26 @@ _BEGIN = Script("begin")
 _PACE = Script("pace")
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The open candidates of a lane as a commit left them, and the name of that commit."""
+
+    mark: str = ""
+    candidates: tuple[Candidate, ...] = ()
+
+
 class RedisStore(RedisEffects):
     """The record on Redis. Its errors are Unavailable, and Unreadable for a record it cannot read.
 
     Candidates that did not change since the last read are not decoded again: they are immutable.
+    Those of a commit that this store has read or made are not even sent again.
     """
 
     def __init__(self, client: Redis, clock: Clock) -> None:
         super().__init__(Server(client))
         self._clock = clock
         self._decoded: dict[str, dict[bytes, Candidate]] = {}
+        self._known: dict[str, _Known] = {}
 
     def lanes(self) -> Sequence[Lane]:
         """Return every lane known, by repository and trunk."""
@@ -62,22 +72,27 @@ class RedisStore(RedisEffects):
     def read(self, lane: Lane) -> Snapshot:
         """Return everything about a lane that a decision needs, as of one moment."""
         keys = LaneKeys(lane)
-        words: list[Word] = [keys.run(""), keys.asks("")]
+        known = self._known.get(lane.key, _Known())
+        words: list[Word] = [keys.run(""), keys.asks(""), known.mark]
         answer = self._server.run(_READ, [keys("state"), keys("open"), WORKERS], words)
-        revision, state, queue, runs, workers, mark, asks = answer
+        revision, state, queue, runs, workers, name, asks = answer
+        mark = name.decode() if name else ""
+        if queue is not None:
+            known = _Known(mark, self._candidates(lane, queue))
+            self._known[lane.key] = known
         now = self._clock.now()
         return Snapshot(
             lane=lane,
             revision=int(revision or 0),
             state=decode(LaneState, state, where=keys("state")) if state else NEW_LANE,
-            candidates=self._candidates(lane, queue),
+            candidates=known.candidates,
             runs={
                 name.decode(): read_run(fields, where=keys.run(name.decode()))
                 for name, *fields in runs
             },
             slots=slots_heard(list(map(read_worker, workers)), now),
             now=now,
-            mark=mark.decode() if mark else "",
+            mark=mark,
             hosts=hosts_heard(list(map(read_worker, workers, asks)), now),
         )
 
@@ -96,6 +111,7 @@ class RedisStore(RedisEffects):
         keys, words = commit_call(snapshot, after, commit, name=name, now=now)
         if not self._server.run(_COMMIT, keys, words):
             raise Stale(f"{snapshot.lane.repo} moved on since revision {snapshot.revision}")
+        self._known[snapshot.lane.key] = _Known(name, after.candidates)
         return after
 
     def ended(self, lane: Lane, *, limit: int) -> Sequence[Candidate]:

@@ -29,6 +29,15 @@ def tip_landed(decision: Decision, tip: Sha) -> Decision:
     return _leave(decision).lane(known_tip=tip, health=health, greens=greens)
 
 
+def tip_kept(decision: Decision, tip: Sha, tested: Sha) -> Decision:
+    """Account for a tip whose tree passed the same gate before, as the commit `tested`."""
+    state = decision.snapshot.state
+    greens = (*state.greens, tip)[-GREENS_MAX:]
+    decision = decision.lane(health=Green(tip, decision.snapshot.now), greens=greens)
+    text = f"the trunk is green at {short(tip)}: its tree was green before as {short(tested)}"
+    return decision.tell("trunk", f"{text}, no gate is needed")
+
+
 def settle_trunk(decision: Decision) -> Decision:
     """Apply the result of the run on the tip, or of the one that bisects."""
     snapshot = decision.snapshot

@@ -42,7 +42,7 @@ from mergebot.services.judging import backgrounds, give_back, try_doubts
 from mergebot.services.parts import Parts
 from mergebot.services.preparing import check_trunk, prepare, probe
 from mergebot.services.repositories import git_of
-from mergebot.services.trunk import locate, observe
+from mergebot.services.trunk import known_green, locate, observe
 from mergebot.services.vouching import with_vouched_runs
 
 log = structlog.get_logger()
@@ -209,8 +209,9 @@ def _first_look(hands: Hands, decision: Decision) -> Decision:
 
 def _follow(hands: Hands, decision: Decision, proposal: Proposal) -> Decision:
     match proposal:
-        case CheckTrunk():
-            return check_trunk(hands.parts, decision, proposal)
+        case CheckTrunk(tip):
+            known = known_green(hands.parts, hands.git, decision, tip)
+            return known or check_trunk(hands.parts, decision, proposal)
         case Probe():
             health = decision.snapshot.state.health
             if not isinstance(health, Red):

@@ -5,9 +5,9 @@ from dataclasses import replace
 from mergebot.domain.candidate import Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.external import judge
-from mergebot.domain.health import heard_outside, tip_moved
+from mergebot.domain.health import heard_outside, tip_kept, tip_moved
 from mergebot.domain.ids import Lane, Sha, short
-from mergebot.domain.lane import Green, Halt, Red, Rules
+from mergebot.domain.lane import Green, Halt, Red, Rules, UnknownHealth
 from mergebot.domain.limits import CONFIG_BYTES_MAX, REWIND_SURE_S
 from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
@@ -15,6 +15,7 @@ from mergebot.ports.git import Git
 from mergebot.ports.rules import RulesReader
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
+from mergebot.services.vouching import kept_green
 
 KNOWN_LANDINGS = 10_000
 """Receipts of the record that are compared with those on git: all that it keeps."""
@@ -110,6 +111,18 @@ def with_rules(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision
     if isinstance(rules.policy, PolicyFaults):
         text = "the rules on the trunk are broken: " + "; ".join(rules.policy.faults)
     return decision.tell("rules", text)
+
+
+def known_green(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision | None:
+    """Take a new tip for green whose tree passed the same gate before; None where none did.
+
+    One whose gate gave no verdict is gated again in any case.
+    """
+    policy, health = decision.snapshot.policy, decision.snapshot.state.health
+    if policy is None or not isinstance(health, UnknownHealth) or health.tries:
+        return None
+    kept = kept_green(parts, decision.snapshot.lane, git.tree(tip), policy.trunk_gate)
+    return tip_kept(decision, tip, kept.tested) if kept else None
 
 
 def locate(git: Git, decision: Decision) -> Decision:

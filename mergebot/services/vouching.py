@@ -10,12 +10,21 @@ import structlog
 
 from mergebot.domain.decision import Decision
 from mergebot.domain.dsse import Signature, enclosed, encoded, envelope_of, statement
-from mergebot.domain.gate import Gated, NoVerdict, Passed, Verdict, sealed_text
+from mergebot.domain.gate import Gated, GateSpec, NoVerdict, Passed, Verdict, sealed_text
 from mergebot.domain.ids import Lane
-from mergebot.domain.keeping import KeptStep, KeptVerdict, kept_of, step_text, verdict_text
+from mergebot.domain.keeping import (
+    KeptStep,
+    KeptVerdict,
+    kept_of,
+    may_keep,
+    step_text,
+    verdict_name,
+    verdict_text,
+)
 from mergebot.domain.lane import Run
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.signing import KEPT, VERDICTS, Notary, Seals
+from mergebot.services.parts import Parts
 
 log = structlog.get_logger()
 
@@ -45,6 +54,16 @@ def vouched(seals: Seals, lane: Lane, verdict: Verdict) -> bool:
         return genuine(seals, lane, kept)
     gated = Gated(lane.key, verdict.run, verdict.merged, verdict.spec)
     return seals.sealed(VERDICTS, sealed_text(gated, verdict.steps), verdict.seal)
+
+
+def kept_green(parts: Parts, lane: Lane, tree: str, spec: GateSpec) -> KeptVerdict | None:
+    """Return the sealed verdict that this gate gave this tree before, if it was green."""
+    if not may_keep(spec):
+        return None
+    kept = parts.runs.kept_verdict(lane, verdict_name(tree, spec.digest))
+    if kept is None or (kept.tree, kept.spec) != (tree, spec.digest):
+        return None
+    return kept if genuine(parts.notary, lane, kept) else None
 
 
 def genuine(seals: Seals, lane: Lane, kept: KeptVerdict) -> bool:

@@ -10,6 +10,7 @@ from mergebot.domain.gate import Failed, GateSpec, Passed, StepResult, Verdict
 from mergebot.domain.ids import Sha
 from mergebot.domain.keeping import KeptStep, KeptVerdict, kept_of, verdict_text
 from mergebot.domain.landing import remade
+from mergebot.domain.lane import Green
 from mergebot.ports.signing import KEPT
 from mergebot.services.vouching import vouched
 from tests.support.builders import LANE, PASS, TIP, merge, sha, verdict
@@ -206,6 +207,40 @@ def test_a_kept_verdict_that_nobody_sealed_lands_nothing() -> None:
     village, pr, ran = village_with("forged")
     assert isinstance(village.label(pr, ALICE).state, Landed)
     assert len(ran) == 1
+
+
+def pushed_past_the_queue(seal: str, rules: str | None = None) -> tuple[Village, list[int]]:
+    """Return a village where somebody pushed, to the trunk, a tree that was green before."""
+    village, pr, ran = village_with(seal)
+    head = village.hosting.pulls[pr].head
+    files = dict(village.remote.objects.commit(head).tree)
+    if rules is not None:
+        files[".mergebot.toml"] = rules
+    village.remote.push(ALICE, "main", village.remote.commit(files, "Direct", village.tip))
+    village.reconcile()
+    return village, ran
+
+
+def test_a_direct_push_of_a_tree_that_was_green_before_needs_no_gate() -> None:
+    village, ran = pushed_past_the_queue("")
+    snapshot = village.store.read(VILLAGE)
+    assert snapshot.state.health == Green(village.tip, village.clock.now())
+    assert village.tip in snapshot.state.greens
+    assert ran == []
+    story = [each.text for each in village.store.story(VILLAGE, 0, limit=20)]
+    assert any("its tree was green before as aaaaaaa, no gate is needed" in text for text in story)
+
+
+@pytest.mark.parametrize(
+    ("seal", "rules"),
+    [("forged", None), ("", '[[gate.steps]]\nname = "test"\nrun = "another test"\n')],
+)
+def test_a_direct_push_is_gated_where_the_seal_or_the_gate_is_another(
+    seal: str, rules: str | None
+) -> None:
+    village, ran = pushed_past_the_queue(seal, rules)
+    assert len(ran) == 1
+    assert isinstance(village.store.read(VILLAGE).state.health, Green)
 
 
 def test_a_kept_step_counts_for_no_time() -> None:

@@ -24,7 +24,22 @@ def _options(command: Command) -> Command:
     )
 
 
-PR = click.argument("pr", type=click.IntRange(min=1))
+class _PullRequest(click.ParamType[int]):
+    """A pull request by its number, with or without the sign before it."""
+
+    name = "pr"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return the number."""
+        text = str(value).removeprefix("#")
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            self.fail(f"{value!r} is no pull request: give its number, such as 7", param, ctx)
+        return int(text)
+
+
+PR = click.argument("pr", type=_PullRequest())
 
 
 @click.command()

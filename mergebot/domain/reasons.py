@@ -36,6 +36,11 @@ class Reason(StrEnum):
     ALREADY_LANDED = "already_landed"
     BUDGET_SPENT = "budget_spent"
 
+    @property
+    def words(self) -> str:
+        """Return it as people read it; programs read the value."""
+        return self.value.replace("_", " ")
+
 
 class Fault(StrEnum):
     """Whose doing a failure was."""

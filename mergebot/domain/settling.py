@@ -124,7 +124,7 @@ def _settle_one(decision: Decision, candidate: Candidate) -> Decision:
         case Blocked(base, reason, evidence) if base == snapshot.tip:
             spent = spend(candidate, reason)
             ended = Ejected(reason, evidence, snapshot.now)
-            return decision.move(spent, ended, f"ejected: {reason}")
+            return decision.move(spent, ended, f"ejected: {reason.words}")
         case Parked(until=until) if 0.0 < until <= snapshot.now:
             return decision.move(candidate, Queued(), "waited long enough: tried again")
         case _:

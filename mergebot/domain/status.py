@@ -267,11 +267,11 @@ def _repro(candidate: Candidate, setting: Setting) -> list[str]:
                 f"git switch --detach {merge.merged}",
                 result.step.command,
             ]
-        case Ejected(evidence=ConflictEvidence()):
+        case Ejected(evidence=ConflictEvidence(base=base)):
             return [
                 f"git fetch {setting.remote} {setting.lane.trunk} pull/{candidate.pr}/head",
                 f"git switch --detach {candidate.head}",
-                f"git rebase {setting.remote}/{setting.lane.trunk}",
+                f"git rebase {base}",
             ]
         case _:
             return []

@@ -226,9 +226,9 @@ def _refusal(
 def _refuse(decision: Decision, candidate: Candidate, no: _No, *, base: Sha) -> Decision:
     if base != decision.snapshot.tip:
         blocked = Blocked(base, no.reason, no.evidence)
-        return decision.move(candidate, blocked, f"waits for those ahead of it: {no.reason}")
+        return decision.move(candidate, blocked, f"waits for those ahead of it: {no.reason.words}")
     state = Ejected(no.reason, no.evidence, decision.snapshot.now)
-    return decision.move(spend(candidate, no.reason), state, f"ejected: {no.reason}")
+    return decision.move(spend(candidate, no.reason), state, f"ejected: {no.reason.words}")
 
 
 def _order(parts: Parts, decision: Decision, taken: list[tuple[Candidate, Merge]]) -> Decision:

@@ -68,13 +68,17 @@ class Find:
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """Reads the record for doors that show it; changes nothing."""
+    """Reads the record for doors that show it; changes nothing.
+
+    Pages lie below `base_url`, and repositories are cloned from below `forge_url`.
+    """
 
     store: Store
     runs: Runs
     logs: Logs
     clock: Clock
     base_url: str
+    forge_url: str = ""
 
     def overview(self, lanes: Sequence[Lane]) -> Document:
         """Return every lane's health and counts."""
@@ -209,7 +213,9 @@ class Reporting:
         return text, end - (len(data) - len(whole)), ended
 
     def _scene(self, snapshot: Snapshot) -> Scene:
-        setting = Setting(snapshot.lane, snapshot.state.rules.policy, self.base_url)
+        lane, policy = snapshot.lane, snapshot.state.rules.policy
+        remote = f"{self.forge_url.rstrip('/')}/{lane.repo}.git" if self.forge_url else "origin"
+        setting = Setting(lane, policy, self.base_url, remote)
         return scene(snapshot, setting, self.runs.usual_seconds(snapshot.lane))
 
     def _idle_s(self, snapshot: Snapshot) -> int:

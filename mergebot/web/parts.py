@@ -65,8 +65,8 @@ class WebParts:
     @property
     def reporting(self) -> Reporting:
         """Return what reads the record for pages and API."""
-        url = self.settings.public_url
-        return Reporting(self.store, self.runs, self.logs, self.clock, url)
+        where = (self.settings.public_url, self.settings.forge_url)
+        return Reporting(self.store, self.runs, self.logs, self.clock, *where)
 
     @property
     def statistics(self) -> Statistics:

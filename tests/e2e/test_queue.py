@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mergebot.domain.status import read_hidden_line
 from tests.support.forge import ForgeProcess
 from tests.support.product import Stack
 
@@ -58,7 +59,15 @@ def test_what_cannot_land_comes_back_with_evidence_and_blocks_nobody(stack: Stac
     assert (strayed["reason"], strayed["strayed"]) == ("out_of_scope", ["src/b"])
     assert (clashed["reason"], clashed["conflicts"]) == ("conflict", ["shared.txt"])
     stack.until(lambda: len(project.comments(red)) >= 1, "the evidence as a comment")
-    assert "mergebot:v1" in project.comments(red)[-1]
+    told = read_hidden_line(project.comments(red)[-1])
+    assert told
+    assert told["repro"] == failed["repro"]
+    for line in failed["repro"][:2] + clashed["repro"][:2]:
+        project.work.git(*line.split(" ")[1:])
+    *_, rebase = clashed["repro"]
+    assert project.work.git(*rebase.split(" ")[1:], check=0).code == 1
+    assert "shared.txt" in project.work.git("diff", "--name-only", "--diff-filter=U").out
+    project.work.git("rebase", "--abort")
 
 
 def test_removing_the_label_cancels_and_ends_the_gate(stack: Stack) -> None:

@@ -113,7 +113,11 @@ class GithubForge:
         """Return one pull request, fresh; raises Missing."""
         ask = Ask("GET", at(repo, "pulls", number), f"read {repo}#{number}", repo)
         with values.reading(ask):
-            shown = self._client.send(ask)
+            try:
+                shown = self._client.send(ask)
+            except Missing:
+                # The repository itself may be hidden or gone; to whoever asks that is the same.
+                raise Missing(f"{repo} has no pull request #{number}") from None
             self._silences.told(repo, number, shown["comments"])
             return values.pull(shown)
 

@@ -52,7 +52,7 @@ class MemoryForge(Forge):
         """Return one pull request; raises Missing."""
         pulls = self._pulls(repo)
         if number not in pulls:
-            raise Missing(f"{repo} has no pull request {number}")
+            raise Missing(f"{repo} has no pull request #{number}")
         return pulls[number]
 
     def open_pulls(self, repo: str) -> Sequence[PullRequest]:

@@ -26,8 +26,8 @@ FOR_EVER_S = 10.0**9
 )
 def demo(tasks: int, *, keep: bool, json_: bool, fleet: bool) -> int:
     """Watch the whole product work on this machine: no account, no network."""
-    sandbox = _sandbox()
     click.echo("Starting forge, Valkey, page, workers and reconciler ...")
+    sandbox = _sandbox()
     try:
         if fleet:
             with set_up(Scenery(sandbox, FILES, SETTINGS)) as stage:

@@ -94,6 +94,7 @@ def _start(supervisor: Supervisor, home: Path, scenery: Scenery) -> Stage:
     logs = home / "log"
     logs.mkdir()
     hub = _start_forge(supervisor, home)
+    click.echo("The forge answers; next come a repository with people, and mergebot ...")
     cast = _invite(hub)
     repo = hub.create_repository(cast.grace, "shop")
     for player, role in ((cast.ada, "push"), (cast.agent_7, "push"), (cast.agent_9, "push")):

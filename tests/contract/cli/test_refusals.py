@@ -45,6 +45,14 @@ def test_wrong_use_is_2(words: list[str], capsys: pytest.CaptureFixture[str]) ->
     assert "Error: " in said.err
 
 
+@pytest.mark.parametrize("given", ["x", "0", "-1", "7.5", "\u0667", "#"])
+def test_what_is_no_pull_request_is_named_with_what_would_be_one(
+    given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["show", "--", given]) == 2
+    assert f"{given!r} is no pull request: give its number, such as 7" in capsys.readouterr().err
+
+
 def test_a_fault_of_ours_is_one_sentence_and_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

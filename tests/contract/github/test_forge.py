@@ -8,7 +8,7 @@ from mergebot.adapters.github.errors import Unclear
 from mergebot.adapters.github.forge import GithubForge
 from mergebot.adapters.github.values import pushed_at, seconds
 from mergebot.domain.ids import Actor
-from mergebot.ports.errors import Unavailable
+from mergebot.ports.errors import Missing, Unavailable
 from mergebot.ports.forge import CheckReport, CheckState, Permission
 from tests.contract.github import payloads
 from tests.contract.github.scripted import Act, Reply, Reset, Scripted, Seen
@@ -47,6 +47,12 @@ def test_a_pull_request_is_read_whole_in_one_request(forge: GithubForge, server:
     assert (pull.head_repo, pull.base, pull.labels) == ("o/r", "main", ("merge-queue",))
     assert (pull.closed, pull.merged, pull.created_at) == (False, False, 1795953600.0)
     assert forge.requests == {"GET": 1}
+
+
+def test_a_pull_request_that_is_not_there_is_named(forge: GithubForge, server: Scripted) -> None:
+    server.on("GET", "/repos/o/r/pulls/9999", Reply(404, {"message": "Not Found"}))
+    with pytest.raises(Missing, match="o/r has no pull request #9999"):
+        forge.pull("o/r", 9999)
 
 
 def test_a_merged_pull_request_of_a_fork_that_is_gone(forge: GithubForge, server: Scripted) -> None:

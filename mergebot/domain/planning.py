@@ -257,7 +257,7 @@ def _base_of(candidate: Candidate) -> Sha | None:
 
 def _bisects(snapshot: Snapshot) -> bool:
     policy = snapshot.policy
-    if policy is None or policy.own_gate.empty or policy.health.check == "external":
+    if policy is None or policy.own_gate.empty or policy.trunk_check == "external":
         return False
     return policy.health.culprit is Culprit.BISECT
 

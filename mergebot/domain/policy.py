@@ -140,9 +140,15 @@ class Policy:
         return without if self.gate.external.checks else self.gate
 
     @property
+    def trunk_check(self) -> str:
+        """Return who decides about the trunk: where the gate has no steps, others' checks alone."""
+        alone = not self.gate.steps and bool(self.gate.external.checks)
+        return "external" if alone else self.health.check
+
+    @property
     def trunk_gate(self) -> GateSpec:
         """Return what decides whether the trunk's tip is green."""
-        match self.health.check:
+        match self.trunk_check:
             case "external":
                 return replace(self.gate, steps=(), setup="")
             case "both":
@@ -152,9 +158,8 @@ class Policy:
 
     @property
     def asks_others_about_trunk(self) -> bool:
-        """Tell whether others' checks speak on the trunk's health: asked to, or nobody else can."""
-        alone = not self.gate.steps
-        return (alone or self.health.check != "gate") and bool(self.gate.external.checks)
+        """Tell whether others' checks speak on the trunk's health."""
+        return self.trunk_check != "gate" and bool(self.gate.external.checks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from tests.support.product import Project, Stack
 
 pytestmark = pytest.mark.slow
 
-NAMES = ("outside", "silent", "trunk")
+NAMES = ("outside", "silent", "trunk", "both", "alone")
 ROUNDS = {"MERGEBOT_RECONCILE_SECONDS": "2"}
 EXTERNAL = """\
 [[gate.steps]]
@@ -89,3 +89,36 @@ def test_the_trunks_health_is_what_the_ci_says_about_its_tip(stack: Stack) -> No
     assert halted["step"] == "ci / test"
     report(project, tip, "success")
     stack.until(lambda: stack.health("trunk") == "green", "green again")
+
+
+def test_with_both_a_trunk_is_green_by_its_own_steps_and_the_ci_together(stack: Stack) -> None:
+    steps = '[[gate.steps]]\nname = "test"\nrun = "sh test.sh"\n'
+    others = EXTERNAL.format(timeout="1m").partition("\n\n")[2]
+    project = with_rules(stack, "both", f'{steps}\n{others}\n[health]\ncheck = "both"\n')
+    tip = project.work.git("rev-parse", "HEAD").out
+    stack.until(lambda: asked_for(project, tip), "the gate to wait for the CI", within_s=60)
+    assert stack.health("both") == "unknown"
+    report(project, tip, "success")
+    stack.until(lambda: stack.health("both") == "green", "green by both", within_s=60)
+    red = project.push_to_trunk("Break it", {"checks/broken": "exit 1\n"})
+    report(project, red, "success")
+    stack.until(lambda: stack.health("both") == "red", "red by its own step", within_s=60)
+    halted = project.halted()
+    assert halted
+    assert (halted["commit"], halted["step"]) == (red, "test")
+
+
+def test_a_gate_of_checks_alone_takes_no_tip_for_green_before_the_ci_does(stack: Stack) -> None:
+    rules = EXTERNAL.format(timeout="1m").partition("\n\n")[2]
+    project = with_rules(stack, "alone", rules)
+    tip = project.work.git("rev-parse", "HEAD").out
+    stack.until(lambda: asked_for(project, tip), "the gate to wait for the CI", within_s=60)
+    assert stack.health("alone") == "unknown"
+    report(project, tip, "success")
+    stack.until(lambda: stack.health("alone") == "green", "green by the CI", within_s=60)
+
+
+def asked_for(project: Project, tip: str) -> bool:
+    """Tell whether the bot asked the forge for the checks of a commit."""
+    path = f"/repos/ada/{project.name}/commits/{tip}/statuses"
+    return any(each.endswith(path) for each in project.stack.forge.asked())

@@ -54,6 +54,14 @@ def test_the_trunk_has_to_pass_what_the_rules_say() -> None:
     assert POLICY.trunk_gate == POLICY.gate
 
 
+def test_a_gate_of_others_checks_alone_takes_no_tip_for_green_unheard() -> None:
+    for check in ("gate", "external", "both"):
+        rules = asking(check)
+        lone = replace(rules, gate=replace(rules.gate, steps=()))
+        assert lone.trunk_check == "external"
+        assert lone.trunk_gate.external.checks == ("ci / test",)
+
+
 def test_where_the_gate_has_no_steps_of_its_own_only_others_can_call_the_trunk_red() -> None:
     lone = asking("gate")
     lone = replace(lone, gate=replace(lone.gate, steps=()))

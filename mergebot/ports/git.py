@@ -101,6 +101,7 @@ class PushOutcome(IntEnum):
     """How a landing push ended. UNCLEAR must be read back before anything is concluded.
 
     FENCED: somebody else settled this landing meanwhile, so it may not happen any more.
+    REPEATED: one of its commits has a receipt already: it landed once, and lands no more.
     """
 
     LANDED = 0
@@ -108,6 +109,7 @@ class PushOutcome(IntEnum):
     HEAD_REFUSED = 2
     UNCLEAR = 3
     FENCED = 4
+    REPEATED = 5
 
 
 @dataclass(frozen=True, slots=True)

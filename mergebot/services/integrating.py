@@ -25,7 +25,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.effects import ClosePull
 from mergebot.domain.groups import changes_rules, lands_with
 from mergebot.domain.health import tip_landed
-from mergebot.domain.ids import Sha, short
+from mergebot.domain.ids import short
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard, remade
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
@@ -46,13 +46,14 @@ from mergebot.services.chain import request_for
 from mergebot.services.contracting import contract_turn
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
+from mergebot.services.loads import Load, load_of
 from mergebot.services.own_check import show_own_check
 from mergebot.services.own_labels import taken_off_by_mistake
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import claim_turn
 from mergebot.services.preparing import bring_in, scope_of
 from mergebot.services.stacking import dependency_turn
-from mergebot.services.trunk import observe, read_rules, with_rules
+from mergebot.services.trunk import KNOWN_LANDINGS, observe, read_rules, with_rules
 from mergebot.services.vouching import signed, vouched
 
 Heads = Mapping[int, RemoteHeads]
@@ -66,43 +67,6 @@ class Hands:
     parts: Parts
     git: Git
     lease: HeldLease
-
-
-@dataclass(frozen=True, slots=True)
-class _Load:
-    """What one push lands: one candidate, or a group in order."""
-
-    landings: tuple[tuple[Candidate, Landing], ...]
-
-    @property
-    def candidates(self) -> tuple[Candidate, ...]:
-        """Return the candidates, the last one at the end."""
-        return tuple(candidate for candidate, _ in self.landings)
-
-    @property
-    def more(self) -> bool:
-        """Tell whether it is a group."""
-        return len(self.landings) > 1
-
-    @property
-    def base(self) -> Sha:
-        """Return where the trunk must stand."""
-        return self.landings[0][1].merge.base
-
-    @property
-    def merged(self) -> Sha:
-        """Return where the trunk goes."""
-        return self.landings[-1][1].merge.merged
-
-    @property
-    def receipt(self) -> Receipt:
-        """Return the receipt of the last one."""
-        return Receipt(self.landings[-1][1].receipt)
-
-    @property
-    def generation(self) -> int:
-        """Return the generation that the receipts name."""
-        return self.receipt.generation
 
 
 def land(hands: Hands, decision: Decision, pr: int) -> Decision:
@@ -150,19 +114,10 @@ def settle_landing(hands: Hands, decision: Decision) -> Decision:
     """End landings whose outcome is unclear, by reading the remote: landed, or not."""
     for candidate in decision.snapshot.candidates:
         fresh = decision.snapshot.candidate(candidate.pr)
-        load = _load(decision.snapshot, fresh) if fresh else None
+        load = load_of(decision.snapshot, fresh) if fresh else None
         if load is not None:
             decision = _settle(hands, decision, load)
     return decision
-
-
-def _load(snapshot: Snapshot, candidate: Candidate) -> _Load | None:
-    """Return the push that a landing candidate is part of, or None where it is not landing."""
-    if not isinstance(candidate.state, Landing):
-        return None
-    members = lands_with(snapshot, candidate) or (candidate,)
-    landings = [(each, each.state) for each in members if isinstance(each.state, Landing)]
-    return _Load(tuple(landings))
 
 
 def _look_again(hands: Hands, decision: Decision, why: str) -> Decision:
@@ -224,7 +179,7 @@ def _derive_again(
         outside = scope_of(hands.git, each, policy, replay)
         if outside is not None:
             evidence = ScopeEvidence(merge, outside.strayed, outside.details)
-            text = f"it may not touch what it touches: {outside.reason}"
+            text = f"it may not touch what it touches: {outside.reason.words}"
             return Turn(Ejected(outside.reason, evidence, snapshot.now), text)
     turn = contract_turn(hands.parts, hands.git, snapshot, candidate, merge)
     return turn or Go(state)
@@ -256,7 +211,7 @@ def _intend(hands: Hands, decision: Decision, members: Sequence[Candidate]) -> D
 
 def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     candidate = decision.snapshot.candidate(pr)
-    load = _load(decision.snapshot, candidate) if candidate else None
+    load = load_of(decision.snapshot, candidate) if candidate else None
     if load is None:
         return decision
     try:
@@ -276,11 +231,13 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
             return _did_not_land(hands, decision, load)
         case PushOutcome.FENCED:
             raise Stale("somebody else settled this landing meanwhile")
+        case PushOutcome.REPEATED:
+            return _landed_before(hands, decision, load)
         case PushOutcome.HEAD_REFUSED:
             return _without_the_moved(hands, decision, load)
 
 
-def _send(hands: Hands, decision: Decision, load: _Load) -> PushOutcome:
+def _send(hands: Hands, decision: Decision, load: Load) -> PushOutcome:
     """Push; without the authors' branches where those are protected but still at their heads."""
     snapshot = decision.snapshot
     move_forks(hands.parts, hands.git, snapshot, load.landings)
@@ -290,7 +247,7 @@ def _send(hands: Hands, decision: Decision, load: _Load) -> PushOutcome:
     return hands.git.push_landing(_push_of(snapshot, load, lambda _snapshot, _candidate: ""))
 
 
-def _moved(hands: Hands, snapshot: Snapshot, load: _Load) -> tuple[Candidate, ...]:
+def _moved(hands: Hands, snapshot: Snapshot, load: Load) -> tuple[Candidate, ...]:
     """Return those whose pull requests are not what was gated any more."""
     pulls = [
         (each, {each.head, state.merge.merged}, hands.parts.forge.pull(snapshot.lane.repo, each.pr))
@@ -299,7 +256,7 @@ def _moved(hands: Hands, snapshot: Snapshot, load: _Load) -> tuple[Candidate, ..
     return tuple(each for each, own, pull in pulls if pull.head not in own or pull.closed)
 
 
-def _without_the_moved(hands: Hands, decision: Decision, load: _Load) -> Decision:
+def _without_the_moved(hands: Hands, decision: Decision, load: Load) -> Decision:
     """Cancel those whose branch moved; what is left of their group is gated anew."""
     take_back(hands.parts, hands.git, decision.snapshot, load.landings)
     gone = _moved(hands, decision.snapshot, load) if load.more else load.candidates
@@ -313,7 +270,7 @@ def _without_the_moved(hands: Hands, decision: Decision, load: _Load) -> Decisio
     return decision.move_all([(each, Queued()) for each in left], text)
 
 
-def _barred(decision: Decision, load: _Load, text: str) -> Decision:
+def _barred(decision: Decision, load: Load, text: str) -> Decision:
     """Eject the one that the forge does not take; of a group, each is tried by itself."""
     if load.more:
         moves = [(each, Queued(Together((each.pr,)))) for each in load.candidates]
@@ -333,7 +290,7 @@ def _branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:
     return candidate.proposal.head_branch
 
 
-def _push_of(snapshot: Snapshot, load: _Load, branch: Callable[[Snapshot, Candidate], str]) -> Push:
+def _push_of(snapshot: Snapshot, load: Load, branch: Callable[[Snapshot, Candidate], str]) -> Push:
     carried = [
         Carried(
             state.merge.merged, Receipt(state.receipt), branch(snapshot, candidate), candidate.head
@@ -352,7 +309,7 @@ def _push_of(snapshot: Snapshot, load: _Load, branch: Callable[[Snapshot, Candid
     )
 
 
-def _settle(hands: Hands, decision: Decision, load: _Load) -> Decision:
+def _settle(hands: Hands, decision: Decision, load: Load) -> Decision:
     """Conclude from the remote alone whether the landing happened, and let it happen no later.
 
     Reading is not enough: a replica answers from the past, and whoever began this landing may have
@@ -369,7 +326,28 @@ def _settle(hands: Hands, decision: Decision, load: _Load) -> Decision:
     return observe(hands.parts, hands.git, decision, tip) if tip else decision
 
 
-def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
+def _landed_before(hands: Hands, decision: Decision, load: Load) -> Decision:
+    """Land no commit twice: its receipt is there, and somebody took it off the trunk since."""
+    receipts = hands.git.receipts()
+    found = {pr: receipt for pr, merged in load.commits if (receipt := receipts.get(merged))}
+    if load.receipt.digest in {each.digest for each in found.values()}:
+        return _settle(hands, decision, load)
+    take_back(hands.parts, hands.git, decision.snapshot, load.landings)
+    known = hands.parts.store.landings(decision.snapshot.lane, limit=KNOWN_LANDINGS)
+    digests = {each.digest for each in known}
+    if any(each.digest not in digests for each in found.values()):
+        moves = [(each, Verified(state.merge, state.verdict)) for each, state in load.landings]
+        text = "its commit has a receipt that the record does not know: the queue is rebuilt"
+        back = decision.move_all(moves, text)
+        return back.lane(recovering=True).tell("recovering", text)
+    text = "this very commit landed once, and was taken off the trunk since: push a new one"
+    ejected = Ejected(Reason.ALREADY_LANDED, PlainEvidence(text), decision.snapshot.now)
+    left = [(each, Queued()) for each in load.candidates if each.pr not in found]
+    gone = [(each, ejected) for each in load.candidates if each.pr in found]
+    return decision.move_all(gone, text).move_all(left, "its group did not land: gated anew")
+
+
+def _did_not_land(hands: Hands, decision: Decision, load: Load) -> Decision:
     """Go on from the trunk as it is: gated anew where it moved, else pushed again a little later."""
     lane = decision.snapshot.lane
     take_back(hands.parts, hands.git, decision.snapshot, load.landings)
@@ -383,7 +361,7 @@ def _did_not_land(hands: Hands, decision: Decision, load: _Load) -> Decision:
     return observe(hands.parts, hands.git, back, tip) if tip else back
 
 
-def _landed(hands: Hands, decision: Decision, load: _Load) -> Decision:
+def _landed(hands: Hands, decision: Decision, load: Load) -> Decision:
     for candidate, state in load.landings:
         receipt = Receipt(state.receipt)
         landed = Landed(state.merge, receipt.digest, decision.snapshot.now)

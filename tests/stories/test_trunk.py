@@ -1,5 +1,14 @@
-from mergebot.domain.lane import Green, Red
+import pytest
+
+from mergebot.adapters.memory.git import MemoryGit
+from mergebot.adapters.memory.store import MemoryStore
+from mergebot.domain.candidate import Landing
+from mergebot.domain.lane import Green, Red, Snapshot
 from mergebot.domain.reasons import Reason
+from mergebot.ports.errors import Unavailable
+from mergebot.ports.git import Push, PushOutcome
+from mergebot.ports.store import Commit
+from tests.simulation.loss import Kept, keep, put_back
 from tests.support.world import ADA, FIX, KIM, LANE, World
 
 
@@ -140,3 +149,39 @@ def test_a_lost_record_is_rebuilt_from_receipts_and_labels() -> None:
     world.runs_until_quiet()
     assert list(world.store.landings(LANE, limit=9)) == list(before)
     assert world.ended(waiting) == ("parked", Reason.HELD)
+
+
+def test_a_landing_that_was_taken_off_the_trunk_and_that_the_record_forgot_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    pr, base = world.opens_pr(), world.tip
+    redis = (world.store, world.runs)
+    before: list[Kept] = []
+    commit, push_landing = MemoryStore.commit, MemoryGit.push_landing
+
+    def remembered(self: MemoryStore, snapshot: Snapshot, change: Commit) -> Snapshot:
+        if any(isinstance(each.state, Landing) for each in change.candidates) and not before:
+            before.append(keep(redis))
+        return commit(self, snapshot, change)
+
+    def forgotten(self: MemoryGit, push: Push) -> PushOutcome:
+        if len(before) > 1:
+            return push_landing(self, push)
+        assert push_landing(self, push) is PushOutcome.LANDED
+        world.rewinds_trunk_to(base)
+        put_back(redis, before[0])
+        before.append(keep(redis))
+        raise Unavailable("the record is what it was before")
+
+    monkeypatch.setattr(MemoryStore, "commit", remembered)
+    monkeypatch.setattr(MemoryGit, "push_landing", forgotten)
+    world.labels(pr)
+    for _ in range(3):
+        while world.rings:
+            world.answers(world.rings.popleft())
+        world.clock.advance(world.clock.now() + 20)
+        world.reconciles()
+    assert world.state(pr) == "landed"
+    assert world.tip == base
+    assert world.landed == [pr]

@@ -67,6 +67,18 @@ def read_receipt(git: GitDir, merged: Sha, *, tip: Sha | None) -> Receipt | None
     return read_receipts(git, tip).get(merged) if tip else None
 
 
+def noted(git: GitDir, commits: Sequence[Sha], *, tip: Sha | None) -> bool:
+    """Tell whether one of these commits has a note, however deep in folders, without reading all."""
+    places = [f"{tip}:{place}" for commit in commits for place in _places(commit)]
+    return tip is not None and any(kind == "blob" for _, kind, _ in batch(git, places))
+
+
+def _places(commit: Sha) -> tuple[str, ...]:
+    """Return where a note may be: git puts them into more folders the more there are."""
+    parts = (commit[:2], commit[2:4], commit[4:6])
+    return tuple("/".join((*parts[:depth], commit[2 * depth :])) for depth in range(4))
+
+
 def read_receipts(git: GitDir, tip: Sha) -> Mapping[Sha, Receipt]:
     """Return every receipt under a notes commit; a note that is no JSON object is not one."""
     listing = git.run("ls-tree", "-r", "-z", "--full-tree", tip).out.split(b"\0")[:-1]

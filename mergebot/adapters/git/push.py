@@ -13,7 +13,7 @@ from secrets import token_hex
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, if_free
 from mergebot.adapters.git.mirror import fetch_notes, known_notes
-from mergebot.adapters.git.notes import read_fence, read_receipt, write_fence, write_notes
+from mergebot.adapters.git.notes import noted, read_fence, read_receipt, write_fence, write_notes
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
 from mergebot.adapters.git.reading import is_ancestor
@@ -109,6 +109,8 @@ def _attempt(
 ) -> PushOutcome:
     if read_fence(remote.git, push.merged, tip=notes) >= push.receipt.generation:
         return PushOutcome.FENCED
+    if noted(remote.git, [each.merged for each in push.all], tip=notes):
+        return PushOutcome.REPEATED
     receipts = [(each.merged, each.receipt) for each in push.all]
     written = write_notes(remote.git, receipts, onto=notes)
     answer = _push(remote, [*moves, _Move(NOTES, notes or "", written)])

@@ -158,6 +158,8 @@ class MemoryGit(Git):
         heads = self.remote.now.heads
         if self.remote.now.fences.get(push.merged, -1) >= push.receipt.generation:
             return PushOutcome.FENCED
+        if any(each.merged in self.remote.now.notes for each in push.all):
+            return PushOutcome.REPEATED
         if heads.get(trunk) != push.base:
             return PushOutcome.TRUNK_MOVED
         if trunk in self.remote.protected:

@@ -57,6 +57,16 @@ def test_a_receipt_of_an_earlier_generation_does_not_count(remote: Repo, git: Mi
     assert git.fence(push.merged, 5) is None
 
 
+def test_a_commit_that_landed_and_was_taken_off_the_trunk_does_not_land_again(
+    remote: Repo, git: MirrorGit
+) -> None:
+    push = ready(remote, git, 4)
+    assert git.push_landing(push) is PushOutcome.LANDED
+    remote.git("update-ref", "refs/heads/main", push.base)
+    assert git.push_landing(under(push, 9)) is PushOutcome.REPEATED
+    assert remote.sha("main") == push.base
+
+
 def test_fencing_twice_moves_nothing(remote: Repo, git: MirrorGit) -> None:
     push = ready(remote, git, 4)
     git.fence(push.merged, 4)

@@ -119,5 +119,8 @@ WRITES_PER_MINUTE = 80
 WRITES_WINDOW_S = 60.0
 """The minute of the limit above."""
 
+COMMAND_GOOD_S = 3 * 24 * 3600.0
+"""How old a comment may be and still be obeyed: forges deliver nothing again after three days."""
+
 INFRA_WAIT_S_MAX = 300.0
 """Between runs on a tip that give no verdict: a broken set-up must not keep a machine busy."""

@@ -106,13 +106,18 @@ class RepositoryChanged:
 
 @dataclass(frozen=True, slots=True)
 class CheckAsked:
-    """Somebody pressed a button on the bot's own check: `wish` is rerun or cancel."""
+    """Somebody pressed a button on the bot's own check: `wish` is rerun or cancel.
+
+    They saw the check of `attempt` on the commit `head`.
+    """
 
     repo: str
     repo_id: int
     number: int
     wish: str
     actor: Actor
+    head: Sha
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)

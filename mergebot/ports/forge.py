@@ -59,7 +59,8 @@ class CheckState(IntEnum):
 class CheckReport:
     """The check `mergebot` on one commit; `title` is at most 140 characters, `summary` Markdown.
 
-    `pr` is whose it is, 0 where it is nobody's; `remarks` belong to lines of the commit's files.
+    `pr` and `attempt` are whose it is, 0 where it is nobody's; `remarks` belong to lines of the
+    commit's files.
     """
 
     sha: Sha
@@ -68,6 +69,7 @@ class CheckReport:
     summary: str
     url: str
     pr: int = 0
+    attempt: int = 0
     remarks: tuple[Remark, ...] = ()
 
 

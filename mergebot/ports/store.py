@@ -140,6 +140,10 @@ class Store(Protocol):
         """Return True the first time it is asked about a topic in thirty days, False afterwards."""
         ...
 
+    def asked_once(self, lane: Lane, topic: str) -> bool:
+        """Tell whether `once` was asked about a topic within thirty days; changes nothing."""
+        ...
+
     def begin(self, lane: Lane, work: str) -> int:
         """Count, before it runs, that a piece of work begins; return how often without an end.
 

@@ -18,6 +18,7 @@ from mergebot.domain.commands import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import PublishNotice, Tell
 from mergebot.domain.ids import Lane
+from mergebot.domain.limits import COMMAND_GOOD_S, LABEL_SLACK_S
 from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import TO_HALT, Permission
 from mergebot.ports.errors import Refused
@@ -33,10 +34,44 @@ REFUSED = "confused"
 
 
 def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
-    """Do what a comment asks, if it asks anything; every command is answered."""
+    """Do what a comment asks, if it asks anything, and once; every command is answered.
+
+    A comment may be delivered again under another name: by a second hook, or by whoever kept it.
+    """
     command = parse_commands(news.body, parts.handle)
     if isinstance(command, NoCommand):
         return
+    topic = f"command-{news.comment_id}"
+    if parts.store.asked_once(lane, topic):
+        log.info("command_known", lane=lane.repo, comment=news.comment_id)
+        return
+    doubt = _doubt(parts, lane, news)
+    if doubt:
+        _say(parts, lane, news, doubt)
+    else:
+        _obey(parts, lane, news, command)
+    parts.store.once(lane, topic)
+
+
+def _doubt(parts: Parts, lane: Lane, news: CommentMade) -> str:
+    """Return why nobody knows whether a comment still waits to be obeyed, "" where it does.
+
+    Obeyed ones are remembered for longer than such a doubt takes to arise, unless Redis is lost.
+    """
+    if not news.at:
+        return ""
+    if parts.clock.now() - news.at > COMMAND_GOOD_S:
+        return "this was asked too long ago to be done now: ask again if it still holds"
+    recovered = parts.store.read(lane).state.recovered
+    if recovered is not None and news.at + LABEL_SLACK_S < recovered.at:
+        return (
+            "the record was rebuilt after you asked, so nobody knows whether this was done: "
+            "ask again if it still holds"
+        )
+    return ""
+
+
+def _obey(parts: Parts, lane: Lane, news: CommentMade, command: Command | CommandFault) -> None:
     if isinstance(command, CommandFault):
         _say(parts, lane, news, command.sentence)
         return
@@ -60,20 +95,29 @@ def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
 
 
 def press(parts: Parts, lane: Lane, news: CheckAsked) -> None:
-    """Do what a button on the bot's check asks, for those who may; a refusal is one comment."""
+    """Do what a button on the bot's check asks, for those who may; a refusal is one comment.
+
+    Whoever pressed it spoke of the attempt and the head that they saw, and of no later one.
+    """
     permission = parts.forge.permission(lane.repo, news.actor)
     if permission < Permission.WRITE:
         log.info("button_ignored", lane=lane.repo, pr=news.number, by=news.actor.login)
+        return
+    latest = parts.store.latest(lane, news.number)
+    if latest is None or (latest.head, latest.attempt) != (news.head, news.attempt):
+        log.info("button_outdated", lane=lane.repo, pr=news.number, by=news.actor.login)
         return
     operating = Operating(parts)
     try:
         if news.wish == "cancel":
             operating.cancel(lane, news.number, news.actor)
         else:
-            operating.retry(lane, news.number, news.actor, "asked again on the check")
+            why = "asked again on the check"
+            operating.retry(lane, news.number, news.actor, why, seen=news.head)
     except Refused as error:
         text = f"{str(error)[:1].upper()}{str(error)[1:]}."
-        told = Tell(news.number, f"button-{news.wish}-{parts.store.read(lane).revision}", text)
+        topic = f"button-{news.wish}-{news.attempt}-{parts.store.read(lane).revision}"
+        told = Tell(news.number, topic, text)
         decide(parts, lane, lambda decision: decision.want(told))
 
 

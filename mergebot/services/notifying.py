@@ -82,6 +82,7 @@ def letter_for(parts: Parts, lane: Lane, pr: int, form: Form = Form.FULL) -> Let
         summary=notice.summary,
         url=setting.page(pr),
         pr=pr,
+        attempt=candidate.attempt,
         remarks=_remarks(candidate),
     )
     body = parts.letters.render(notice.template, _facts(notice, form))

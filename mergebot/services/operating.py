@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from mergebot.domain.admission import Labelled, Retried
 from mergebot.domain.candidate import Cancelled, Kind, Landing
 from mergebot.domain.decision import Decision
-from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Asked, Halt
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
@@ -45,11 +45,24 @@ class Operating:
         self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
         note(self.parts, lane, Deed(by, "queue", pr))
 
-    def retry(self, lane: Lane, pr: int, by: Actor, reason: str, *, asked_at: float = 0.0) -> None:
-        """Open the next attempt at the same head; `reason` says why it may end otherwise."""
+    def retry(
+        self,
+        lane: Lane,
+        pr: int,
+        by: Actor,
+        reason: str,
+        *,
+        asked_at: float = 0.0,
+        seen: Sha | None = None,
+    ) -> None:
+        """Open the next attempt at the same head; `reason` says why it may end otherwise.
+
+        It is refused where the head was pushed since `asked_at`, or is not the one `seen`.
+        """
         if not reason.strip():
             raise Refused("a retry needs a reason: say what is different this time")
-        self._enqueue(lane, pr, by, Retried(reason.strip()), asked_at=asked_at)
+        way = Retried(reason.strip())
+        self._enqueue(lane, pr, by, way, asked_at=asked_at, seen=seen)
         note(self.parts, lane, Deed(by, "retry", pr, reason.strip()))
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
@@ -107,14 +120,22 @@ class Operating:
         self.parts.doorbell.tick(lane)
 
     def _enqueue(
-        self, lane: Lane, pr: int, by: Actor, way: Labelled | Retried, *, asked_at: float
+        self,
+        lane: Lane,
+        pr: int,
+        by: Actor,
+        way: Labelled | Retried,
+        *,
+        asked_at: float,
+        seen: Sha | None = None,
     ) -> None:
         read_at = self.parts.clock.now()
         pull = self.parts.forge.pull(lane.repo, pr)
         if pull.closed:
             raise Refused(f"#{pr} is closed, so it cannot be queued")
         pushed_at = self.parts.forge.head_pushed_at(lane.repo, pull) if asked_at else None
-        if pushed_at is not None and pushed_at >= asked_at:
+        moved = pushed_at is not None and pushed_at >= asked_at
+        if moved or seen not in {None, pull.head}:
             raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
         queue = queue_policy(self.parts.store.read(lane))
         kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL

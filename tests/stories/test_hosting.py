@@ -35,8 +35,9 @@ def test_the_cancel_button_takes_a_change_out_of_the_queue_for_those_who_may() -
     pr = world.opens_pr()
     world.labels(pr)
     until_gated(world)
-    world.hosting.tell(CheckAsked(REPO.full_name, REPO.id, pr, "cancel", RAY))
-    world.hosting.tell(CheckAsked(REPO.full_name, REPO.id, pr, "cancel", BO))
+    head = world.pull(pr).head
+    for who in (RAY, BO):
+        world.hosting.tell(CheckAsked(REPO.full_name, REPO.id, pr, "cancel", who, head, 1))
     gate = world.rings.popleft()
     while world.rings:
         world.answers(world.rings.popleft())

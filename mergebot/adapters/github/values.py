@@ -160,7 +160,8 @@ def check_run(report: CheckReport) -> dict[str, Any]:
     if report.state is not CheckState.PENDING:
         body |= {"status": "completed", "conclusion": _CONCLUSION[report.state]}
     if report.pr:
-        body |= {"external_id": str(report.pr), "actions": _actions(report.state)}
+        shown = f"{report.pr}:{report.attempt}"
+        body |= {"external_id": shown, "actions": _actions(report.state)}
     if report.remarks:
         body["output"]["annotations"] = [_annotation(each) for each in report.remarks]
     return body | ({"details_url": report.url} if report.url else {})

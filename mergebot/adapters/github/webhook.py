@@ -36,7 +36,7 @@ from mergebot.domain.news import (
 
 _ID_MAX = 2**63
 _BRANCH = "refs/heads/"
-_NUMBER = re.compile(r"[1-9][0-9]{0,9}")
+_ATTEMPT = re.compile(r"([1-9][0-9]{0,9}):([1-9][0-9]{0,9})")
 _NO_COMMIT = re.compile(r"0+")
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 _WORD_CHARS_MAX = 60
@@ -265,11 +265,19 @@ def _check_run(payload: _Payload) -> News:
     wish = _wish(payload)
     if not wish or payload.at("check_run", "name") != OWN_CHECK:
         return _check("check_run", "head_sha", name=("check_run", "name"))(payload)
-    number = payload.at("check_run", "external_id")
-    if not isinstance(number, str) or not _NUMBER.fullmatch(number):
-        raise _Without("a pull request")
-    actor = payload.actor("a sender", "sender")
-    return CheckAsked(payload.repo, payload.repo_id, int(number), wish, actor)
+    told = payload.at("check_run", "external_id")
+    shown = _ATTEMPT.fullmatch(told) if isinstance(told, str) else None
+    if shown is None:
+        raise _Without("an attempt")
+    return CheckAsked(
+        repo=payload.repo,
+        repo_id=payload.repo_id,
+        number=int(shown[1]),
+        wish=wish,
+        actor=payload.actor("a sender", "sender"),
+        head=payload.sha("a commit", "check_run", "head_sha"),
+        attempt=int(shown[2]),
+    )
 
 
 def _wish(payload: _Payload) -> str:

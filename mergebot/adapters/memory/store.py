@@ -238,6 +238,11 @@ class MemoryStore:
             told[topic] = now + ONCE_KEEP_S
             return True
 
+    def asked_once(self, lane: Lane, topic: str) -> bool:
+        """Tell whether `once` was asked about a topic within thirty days; changes nothing."""
+        with self._lock:
+            return self._record(lane).told.get(topic, 0.0) > self._clock.now()
+
     def begin(self, lane: Lane, work: str) -> int:
         """Count, before it runs, that a piece of work begins; return how often without an end."""
         with self._lock:

@@ -185,6 +185,10 @@ class RedisStore(RedisEffects):
         words: list[Word] = [token_hex(8), ONCE_KEEP_S]
         return bool(self._server.run(_ONCE, [LaneKeys(lane).topic(topic)], words))
 
+    def asked_once(self, lane: Lane, topic: str) -> bool:
+        """Tell whether `once` was asked about a topic within thirty days; changes nothing."""
+        return bool(self._server.ask(lambda client: client.exists(LaneKeys(lane).topic(topic))))
+
     def begin(self, lane: Lane, work: str) -> int:
         """Count, before it runs, that a piece of work begins; return how often without an end."""
         return int(self._server.run(_BEGIN, [LaneKeys(lane).begun(work)], [int(STARTS_KEEP_S)]))

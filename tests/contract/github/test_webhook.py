@@ -12,6 +12,7 @@ from mergebot.domain.ids import Actor
 from mergebot.domain.limits import WEBHOOK_DEPTH_MAX
 from mergebot.domain.news import (
     NOBODY,
+    CheckAsked,
     CheckNews,
     CommentMade,
     Ignored,
@@ -152,6 +153,19 @@ def test_every_kind_of_check_is_news_of_a_commit(event: str, document: dict[str,
 def test_a_check_without_a_name_is_news_all_the_same() -> None:
     news = read("check_suite", check_suite={"head_sha": HEAD, "app": None})
     assert news == CheckNews("o/r", 5, HEAD, "check_suite", ALICE)
+
+
+def test_a_button_on_the_own_check_tells_which_attempt_and_commit_were_seen() -> None:
+    check = {"head_sha": HEAD, "name": "mergebot", "external_id": "7:3"}
+    news = read("check_run", action="rerequested", check_run=check)
+    assert news == CheckAsked("o/r", 5, 7, "rerun", ALICE, HEAD, 3)
+
+
+@pytest.mark.parametrize("told", ["7", "7:0", "7:3x", "", None])
+def test_a_button_on_a_check_that_names_no_attempt_asks_for_nothing(told: object) -> None:
+    check = {"head_sha": HEAD, "name": "mergebot", "external_id": told}
+    news = read("check_run", action="rerequested", check_run=check)
+    assert news == Ignored("check_run.rerequested without an attempt")
 
 
 def test_a_renamed_repository_is_news() -> None:

@@ -72,3 +72,10 @@ def test_a_notice_is_remembered_per_pr(kit: Kit) -> None:
 def test_a_topic_is_new_once(kit: Kit) -> None:
     asked_about = ["ask:7", "ask:8", "ask:7"]
     assert [kit.store.once(LANE, topic) for topic in asked_about] == [True, True, False]
+
+
+def test_whether_a_topic_is_known_can_be_asked_without_making_it_so(kit: Kit) -> None:
+    assert not kit.store.asked_once(LANE, "ask:7")
+    assert kit.store.once(LANE, "ask:7")
+    assert kit.store.asked_once(LANE, "ask:7")
+    assert not kit.store.asked_once(LANE, "ask:8")

@@ -22,8 +22,9 @@ from mergebot.domain.candidate import (
 from mergebot.domain.ids import Actor, Sha, short
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.policy import EXAMPLE, NoPolicy, Policy, PolicyFaults
-from mergebot.domain.pulls import Permission, PullRequest
-from mergebot.domain.reasons import Reason, consequence
+from mergebot.domain.pulls import TO_RENEW, Permission, PullRequest
+from mergebot.domain.reasons import AGAIN, Reason, consequence
+from mergebot.domain.wording import count, duration
 
 NO_HEAD = Sha("0" * 40)
 """The head of a request that nobody can name any more; it fits no pull request."""
@@ -36,9 +37,13 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """Somebody asked for the same head again, and said why."""
+    """Somebody asked for the same head again, and said why.
+
+    `authority` is what they may do where the forge cannot tell: the bot's admin acts as the bot.
+    """
 
     why: str
+    authority: Permission = Permission.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +79,6 @@ class Request:
 def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Candidate:
     """Return the candidate that `request` makes; `latest` is the PR's newest one before it."""
     pull = request.pull
-    budget = latest.budget if latest else Budget()
-    if isinstance(request.way, Retried):
-        budget = Budget()
     claim = request.claim
     candidate = Candidate(
         pr=pull.number,
@@ -95,11 +97,23 @@ def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Can
         claim=claim if isinstance(claim, Claim) else NoClaim(),
         enqueued_by=request.actor,
         enqueued_at=snapshot.now,
-        budget=budget,
+        budget=_budget(snapshot, request, latest),
         state=Queued(),
         authority=request.permission,
     )
     return replace(candidate, state=_first_state(snapshot, request, candidate, latest))
+
+
+def _budget(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Budget:
+    """Return what the PR has spent; whoever may maintain gives a new budget where that is all."""
+    spent = latest.budget if latest else Budget()
+    return Budget() if _renews(request) and _spending(snapshot.policy, spent) else spent
+
+
+def _renews(request: Request) -> bool:
+    """Tell whether it is a retry by somebody who answers for the queue, not just for a change."""
+    way = request.way
+    return isinstance(way, Retried) and max(request.permission, way.authority) >= TO_RENEW
 
 
 def _first_state(
@@ -205,21 +219,29 @@ def _bad_claim(request: Request) -> tuple[Reason, str] | None:
 
 
 def _spent(snapshot: Snapshot, candidate: Candidate) -> tuple[Reason, str] | None:
-    policy = snapshot.policy
-    if policy is None or candidate.budget.failures < policy.budget.failures:
-        return None
-    return (
-        Reason.BUDGET_SPENT,
-        (
-            f"it failed {candidate.budget.failures} times, which is what the rules allow; "
-            "somebody with write permission may ask again with a reason"
-        ),
-    )
+    spending = _spending(snapshot.policy, candidate.budget)
+    return (Reason.BUDGET_SPENT, f"{spending}; {AGAIN}") if spending else None
+
+
+def _spending(policy: Policy | None, spent: Budget) -> str:
+    """Return which budget of a PR is spent, in words, "" while none is."""
+    if policy is None:
+        return ""
+    allowed = policy.budget
+    if spent.failures >= allowed.failures:
+        return f"it failed {count(spent.failures, 'time')}, which is what the rules allow"
+    if spent.infra >= allowed.infra:
+        times = count(spent.infra, "time")
+        return f"its gates gave no verdict {times}, which is what the rules allow"
+    if spent.runtime_s > allowed.runtime_s:
+        most = duration(allowed.runtime_s)
+        return f"its gates ran in vain for more than the {most} that the rules allow"
+    return ""
 
 
 def _asked(request: Request) -> tuple[Reason, str] | None:
-    """Refuse a task about which a person was asked, unless somebody says why to try again."""
-    if not request.asked or isinstance(request.way, Retried):
+    """Refuse a task about which a person was asked, unless one who may says why to try again."""
+    if not request.asked or _renews(request):
         return None
     return Reason.BUDGET_SPENT, request.asked
 

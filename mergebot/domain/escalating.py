@@ -146,15 +146,14 @@ def asked_at(notes: Iterable[Note]) -> Mapping[str, float]:
 
 
 def _failure(candidate: Candidate) -> bool:
+    # Not who was refused because the budget is spent: asking again must not ask a person again.
     state = candidate.state
-    if not isinstance(state, Ejected):
-        return False
-    return consequence(state.reason).spends == "failure" or state.reason is Reason.BUDGET_SPENT
+    return isinstance(state, Ejected) and consequence(state.reason).spends == "failure"
 
 
 def _exhausted(candidate: Candidate, budget: BudgetPolicy) -> bool:
     state, spent = candidate.state, candidate.budget
-    over = spent.infra > budget.infra or spent.runtime_s > budget.runtime_s
+    over = spent.infra >= budget.infra or spent.runtime_s > budget.runtime_s
     return isinstance(state, Ejected) and state.reason is Reason.BUDGET_SPENT and over
 
 

@@ -20,6 +20,9 @@ class Permission(IntEnum):
 TO_HALT = Permission.MAINTAIN
 """What stopping everybody needs, and letting them go on: in a comment, on the page, by the API."""
 
+TO_RENEW = Permission.MAINTAIN
+"""What giving a new budget needs, where one is spent: agents that write code can write, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repository:

@@ -129,6 +129,10 @@ _TABLE = {
 }
 
 
+AGAIN = "somebody with maintain permission may `retry` it and say what is different this time"
+"""What a person may do about a spent budget."""
+
+
 def consequence(reason: Reason) -> Consequence:
     """Return what `reason` leads to."""
     return _TABLE[reason]

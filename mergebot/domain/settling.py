@@ -27,8 +27,8 @@ from mergebot.domain.judging import Backgrounds, conclude, eject, hear_green, ou
 from mergebot.domain.lane import Halt, Red, Snapshot
 from mergebot.domain.limits import INFRA_WAIT_S
 from mergebot.domain.policy import BudgetPolicy
-from mergebot.domain.reasons import Fault, Reason
-from mergebot.domain.wording import duration
+from mergebot.domain.reasons import AGAIN, Fault, Reason
+from mergebot.domain.wording import count, duration
 
 NO_BACKGROUNDS: Backgrounds = {}
 
@@ -79,7 +79,8 @@ def _overspent(decision: Decision) -> Decision:
     ]
     if not spent:
         return decision
-    text = f"its gates ran in vain for more than the {duration(limit_s)} that the rules allow"
+    most = duration(limit_s)
+    text = f"its gates ran in vain for more than the {most} that the rules allow; {AGAIN}"
     ended = Ejected(Reason.BUDGET_SPENT, PlainEvidence(text), decision.snapshot.now)
     return decision.move_all([(each, ended) for each in spent], text)
 
@@ -178,8 +179,9 @@ def _no_verdict(decision: Decision, candidate: Candidate, result: NoVerdict) -> 
         return decision.move(candidate, parked, f"no verdict: {why}")
     spent = replace(candidate.budget, infra=candidate.budget.infra + 1)
     candidate = replace(candidate, budget=spent)
-    if spent.infra > _budget(decision.snapshot).infra:
-        text = f"the gate gave no verdict {spent.infra} times, last because {why}"
+    if spent.infra >= _budget(decision.snapshot).infra:
+        times = count(spent.infra, "time")
+        text = f"the gate gave no verdict {times}, last because {why}; {AGAIN}"
         state = Ejected(Reason.BUDGET_SPENT, PlainEvidence(text), decision.snapshot.now)
         return decision.move(candidate, state, text)
     until = decision.snapshot.now + INFRA_WAIT_S * spent.infra

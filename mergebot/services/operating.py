@@ -6,7 +6,8 @@ from mergebot.domain.admission import Labelled, Retried
 from mergebot.domain.candidate import Cancelled, Kind, Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.ids import Actor, Lane, Sha
-from mergebot.domain.lane import Asked, Halt
+from mergebot.domain.lane import Asked, Green, Halt
+from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
 from mergebot.ports.errors import Refused
@@ -61,7 +62,7 @@ class Operating:
         """
         if not reason.strip():
             raise Refused("a retry needs a reason: say what is different this time")
-        way = Retried(reason.strip())
+        way = Retried(reason.strip(), self._authority(by))
         self._enqueue(lane, pr, by, way, asked_at=asked_at, seen=seen)
         note(self.parts, lane, Deed(by, "retry", pr, reason.strip()))
 
@@ -137,8 +138,7 @@ class Operating:
         moved = pushed_at is not None and pushed_at >= asked_at
         if moved or seen not in {None, pull.head}:
             raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
-        queue = queue_policy(self.parts.store.read(lane))
-        kind = Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
+        kind = self._kind(lane, pull, way)
         why = way.why if isinstance(way, Retried) else ""
         remember(self.parts, lane, Asked(pr, pull.head, by, read_at, why))
         want_label(self.parts, lane, pull, kind)
@@ -147,3 +147,17 @@ class Operating:
             return
         bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way, read_at))
         self.parts.doorbell.tick(lane)
+
+    def _authority(self, by: Actor) -> Permission:
+        """Return what `by` may do where the forge cannot tell: as the bot only its admin asks."""
+        own = by.id == self.parts.forge.me().id
+        return Permission.ADMIN if own else Permission.NONE
+
+    def _kind(self, lane: Lane, pull: PullRequest, way: Labelled | Retried) -> Kind:
+        """Return which lane is asked for: a repair that is tried again stays one until it is green."""
+        snapshot = self.parts.store.read(lane)
+        latest = self.parts.store.latest(lane, pull.number)
+        was = latest is not None and latest.kind is Kind.REPAIR and isinstance(way, Retried)
+        green = isinstance(snapshot.state.health, Green)
+        labelled = queue_policy(snapshot).fix_label in pull.labels
+        return Kind.REPAIR if labelled or (was and not green) else Kind.NORMAL

@@ -1,8 +1,8 @@
-from mergebot.domain.candidate import Ejected, GateEvidence
+from mergebot.domain.candidate import Ejected, GateEvidence, Kind
 from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
-from tests.support.world import BOT, KIM, QUEUE, RAY, World
+from tests.support.world import BOT, FIX, KIM, QUEUE, RAY, World
 
 
 def test_a_labelled_change_lands_as_the_commit_that_was_gated() -> None:
@@ -107,7 +107,7 @@ def test_the_same_red_head_is_not_gated_again_without_a_reason() -> None:
     assert world.landed == [pr]
 
 
-def test_a_budget_that_is_spent_asks_a_person_and_a_retry_gives_a_new_one() -> None:
+def test_a_budget_that_is_spent_asks_a_person_and_a_maintainer_gives_a_new_one() -> None:
     world = World('[budget]\nfailures = 1\n[[gate.steps]]\nname = "test"\nrun = "make test"\n')
     world.gates.red = {"bad"}
     pr = world.opens_pr({"bad": "1"})
@@ -119,6 +119,42 @@ def test_a_budget_that_is_spent_asks_a_person_and_a_retry_gives_a_new_one() -> N
     assert world.ended(pr) == ("ejected", Reason.BUDGET_SPENT)
     world.says(pr, "@mergebot retry it is fixed now")
     world.runs_until_quiet()
+    assert world.ended(pr) == ("ejected", Reason.BUDGET_SPENT)
+    assert "maintain permission" in str(world.told(pr)[-1]["text"])
+    world.says(pr, "@mergebot retry it is fixed now", who=KIM)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
+
+
+def test_whoever_retries_without_end_spends_the_budget_all_the_same() -> None:
+    world = World()
+    world.gates.red = {"bad"}
+    pr = world.opens_pr({"bad": "1"})
+    world.labels(pr)
+    world.runs_until_quiet()
+    for _ in range(8):
+        world.says(pr, "@mergebot retry it was the weather")
+        world.runs_until_quiet()
+        world.reconciles()
+    assert world.ended(pr) == ("ejected", Reason.BUDGET_SPENT)
+    assert world.candidate(pr).budget.failures == 3
+    said = [each.body for each in world.hosting.comments.values()]
+    assert sum("This needs a person" in each for each in said) == 1
+
+
+def test_a_repair_that_is_tried_again_stays_a_repair_while_the_trunk_is_red() -> None:
+    world = World()
+    world.gates.red = {"bad"}
+    pr = world.opens_pr({"good": "1"})
+    world.pushes_to_trunk({"bad": "1"})
+    world.runs_until_quiet()
+    world.labels(pr, FIX, who=KIM)
+    world.runs_until_quiet()
+    assert world.ended(pr) == ("ejected", Reason.GATE_FAILED)
+    world.gates.red = set()
+    world.says(pr, "@mergebot retry the mirror was down", who=KIM)
+    world.runs_until_quiet()
+    assert world.candidate(pr).kind is Kind.REPAIR
     assert world.landed == [pr]
 
 

@@ -111,7 +111,7 @@ def test_a_task_whose_gates_gave_no_verdict_too_often_asks_once_and_goes_back() 
     assert isinstance(state, Ejected)
     assert state.reason is Reason.BUDGET_SPENT
     (asked,) = questions(village, 101)
-    assert "the gate gave no verdict 2 times, last because the disk is full" in asked
+    assert "the gate gave no verdict 1 time, last because the disk is full" in asked
     assert "needs-a-person" in village.hosting.tickets[101].labels
     assert "merge-queue" not in village.hosting.pulls[pr].labels
     assert village.ledger.of_task("#101") is None

@@ -18,7 +18,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.effects import KeepCandidate, RemoveLabel
 from mergebot.domain.gate import NoVerdict
 from mergebot.domain.lane import Checking, Green, Red, Snapshot, UnknownHealth
-from mergebot.domain.reasons import Fault, Reason
+from mergebot.domain.reasons import AGAIN, Fault, Reason
 from mergebot.domain.settling import settle
 from tests.support.builders import (
     FAIL,
@@ -92,11 +92,13 @@ def test_a_run_that_still_beats_is_waited_for() -> None:
 
 def test_infrastructure_that_stays_broken_asks_a_person() -> None:
     tired = gating(1, TIP)
-    tired = replace(tired, budget=replace(tired.budget, infra=3))
+    tired = replace(tired, budget=replace(tired.budget, infra=2))
     lane = snapshot(tired, runs=(run("run1", NoVerdict("the disk is full")),))
     state = state_after(lane)
     assert isinstance(state, Ejected)
     assert state.reason is Reason.BUDGET_SPENT
+    assert "3 times" in str(state.evidence)
+    assert "maintain permission may `retry` it" in str(state.evidence)
 
 
 def test_a_red_trunk_parks_everyone_at_their_place_and_stops_their_runs() -> None:
@@ -181,6 +183,5 @@ def test_a_pull_request_whose_gates_took_all_their_time_is_not_gated_again() -> 
     state = state_after(snapshot(tired))
     assert isinstance(state, Ejected)
     assert state.reason is Reason.BUDGET_SPENT
-    assert state.evidence == PlainEvidence(
-        "its gates ran in vain for more than the 3 h that the rules allow"
-    )
+    text = f"its gates ran in vain for more than the 3 h that the rules allow; {AGAIN}"
+    assert state.evidence == PlainEvidence(text)

@@ -8,6 +8,7 @@ from mergebot.domain.reasons import Reason
 from tests.simulation.moods import RATES
 from tests.simulation.town import Ending, live
 
+WHOLE_RUN = 2000
 FAULTS_MIN = 50
 LANDINGS_MIN = 1000
 STATES = (
@@ -22,11 +23,16 @@ STATES = (
     "Ejected",
     "Cancelled",
 )
-ELSEWHERE = {
-    Reason.TOO_LARGE: "takes twenty thousand paths: tests/unit/test_scope.py",
-    Reason.STALE_CONTRACT: "needs contracts in the rules: tests of contracts have them",
-}
-"""Reasons that no seed reaches, each with where it is shown instead."""
+WAYS_MIN = 10
+WAYS = (
+    "landed in groups",
+    "landed by a kept verdict",
+    "landed by a kept step",
+    "landed by others' checks",
+    "landed by a flaky step",
+    "gated apart",
+)
+"""What may become of a change, each of which a whole run has to have seen that often."""
 
 
 @dataclass(slots=True)
@@ -70,22 +76,25 @@ class Tally:
         """Return what a whole run must have met and did not."""
         faults = [f"{kind}: {self.met[kind]}" for kind in RATES if self.met[kind] < FAULTS_MIN]
         states = [name for name in STATES if not self.reached[f"state {name}"]]
-        reasons = [
-            f"{reason}"
-            for reason in Reason
-            if reason not in ELSEWHERE and not self.reached[f"reason {reason}"]
-        ]
+        reasons = [f"{each}" for each in Reason if not self.reached[f"reason {each}"]]
+        ways = [f"{way}: {self.met[way]}" for way in WAYS if self.met[way] < WAYS_MIN]
         landings = self.met["landings"]
         few = [f"{landings} landings"] if landings < LANDINGS_MIN else []
-        return [*faults, *states, *reasons, *few]
+        return [*faults, *states, *reasons, *ways, *few]
 
-    def report(self) -> list[str]:
-        """Return the tally as lines for people."""
+    def report(self, broken: int = 0) -> list[str]:
+        """Return the tally as lines for people; `broken` counts the seeds that broke a promise."""
         faults = ", ".join(f"{kind} {self.met[kind]}" for kind in RATES)
         checks = ", ".join(f"{name} {self.checks[name]}" for name in sorted(self.checks))
+        ways = ", ".join(f"{way} {self.met[way]}" for way in WAYS)
+        states = ", ".join(f"{name} {self.reached[f'state {name}']}" for name in STATES)
+        reasons = ", ".join(f"{each} {self.reached[f'reason {each}']}" for each in Reason)
         return [
-            f"seeds run: {self.seeds}; landings: {self.met['landings']}; violations: 0",
+            f"seeds run: {self.seeds}; landings: {self.met['landings']}; violations: {broken}",
+            f"ways gone: {ways}",
             f"faults injected: {faults}",
+            f"states reached: {states}",
+            f"reasons reached: {reasons}",
             f"invariants checked: {checks}",
         ]
 

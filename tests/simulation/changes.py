@@ -7,23 +7,8 @@ from mergebot.adapters.memory.hosting import Draft
 from mergebot.adapters.memory.objects import Tree
 from mergebot.adapters.memory.remote import Remote
 from mergebot.domain.ids import Sha
-
-RULES = """\
-[queue]
-method = "{method}"
-window = {window}
-require_approvals = {approvals}
-
-[claims]
-required = {required}
-
-[budget]
-failures = 2
-
-[[gate.steps]]
-name = "test"
-run = "make test"
-"""
+from mergebot.domain.limits import CHANGED_PATHS_MAX
+from tests.simulation.rulebook import rules
 
 KINDS = (
     *("plain",) * 6,
@@ -33,6 +18,8 @@ KINDS = (
     *("slow", "stray", "broken_claim", "claimed", "protected", "rules", "broken_rules"),
     *("evil_merge", "nothing", "twin", "forbidden", "fork", "two_commits"),
 )
+HUGE = 0.0015
+"""How often a change is larger than any may be; a whole one takes half a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +31,15 @@ class Change:
     draft: Draft
 
 
-def rules(rng: Random) -> str:
-    """Return a `.mergebot.toml`."""
-    return RULES.format(
-        method=rng.choice(("rebase", "rebase", "squash", "merge")),
-        window=rng.choice(('"auto"', "1", "2", "3")),
-        approvals=rng.choice((0, 0, 0, 0, 1)),
-        required=rng.choice(("false", "false", "false", "false", "true")),
-    )
-
-
 def claim(task: str, *patterns: str) -> str:
     """Return the claim block of a task over `patterns`."""
     listed = ", ".join(f'"{pattern}"' for pattern in patterns)
     return f'```mergebot\ntask = "{task}"\nclaims = [{listed}]\n```\n'
+
+
+def any_kind(rng: Random) -> str:
+    """Return a kind of change, by chance."""
+    return "huge" if rng.random() < HUGE else rng.choice(KINDS)
 
 
 def make(rng: Random, remote: Remote, kind: str, name: str) -> Change:
@@ -114,6 +96,8 @@ def _edits(rng: Random, kind: str, name: str, tree: Tree) -> tuple[dict[str, str
         "forbidden": ({f"-{name}": name}, ""),
         "claimed": ({own: name}, claim(name, own)),
     }
+    if kind == "huge":
+        return {f"{own}-{number}": name for number in range(CHANGED_PATHS_MAX + 1)}, ""
     return known.get(kind) or ({own: name}, rng.choice(("", claim(name, own, f"*-{name}"))))
 
 

@@ -14,8 +14,13 @@ from tests.simulation.stage import Stage
 
 STALE_FORGE = frozenset({"pull", "open_pulls", "label_events", "label_removals"})
 STALE_GIT = frozenset({"fetch", "remote_heads", "heads_soon"})
-REMOTE_GIT = STALE_GIT | {"push_landing", "keep_candidate", "drop_candidate", "receipts", "fence"}
+REMOTE_GIT = STALE_GIT | {
+    *("push_landing", "keep_candidate", "drop_candidate", "receipts", "fence"),
+    *("push_trial", "drop_trial", "branches"),
+}
 LAG_MAX_S = 45.0
+ASKING = ("merge-queue", "merge-queue-fix")
+"""Labels that put a pull request into the queue."""
 
 Seen = Callable[[str, tuple[object, ...], object], None]
 
@@ -67,12 +72,16 @@ class Faulty:
         stage, mood, port, seen = self._stage, self._mood, self._port, self._seen
         past = self._past if name in self._stale else None
 
+        fails, forgets = (kind in mood.rates for kind in ("error_before", "error_after"))
+        notes = name == "pull"
+
         def call(*args: object, **named: object) -> object:
             stage.point()
-            if mood.strikes("error_before"):
+            if fails and mood.strikes("error_before"):
                 stage.tally["error_before"] += 1
                 stage.tell(f"{port}.{name} fails before it did anything")
                 raise Unavailable(f"{port}.{name} did not answer")
+            lag_s = 0.0
             if past is not None and mood.strikes("stale_read"):
                 stage.tally["stale_read"] += 1
                 lag_s = mood.rng.uniform(1.0, LAG_MAX_S)
@@ -80,13 +89,12 @@ class Faulty:
                 with past.lagging(lag_s):
                     result = real(*args, **named)
             else:
-                lag_s = 0.0
                 result = real(*args, **named)
             if seen is not None:
                 seen(name, args, result)
-            if stage.current is not None and name == "pull":
-                stage.current.notes["pull_read_at"] = stage.clock.now() - lag_s
-            if mood.strikes("error_after"):
+            if notes and stage.current is not None:
+                stage.current.notes[f"pull {args[1]}"] = stage.clock.now() - lag_s
+            if forgets and mood.strikes("error_after"):
                 stage.tally["error_after"] += 1
                 stage.tell(f"{port}.{name} did it, and its answer was lost")
                 raise Unavailable(f"{port}.{name} did not answer clearly")
@@ -113,10 +121,34 @@ class FaultyMirrors:
         return self._made[repository.id]
 
 
-def faulty_forge(stage: Stage, mood: Mood, forge: MemoryForge) -> Forge:
-    """Return the forge with faults; who the bot is needs no request."""
+def faulty_forge(
+    stage: Stage, mood: Mood, forge: MemoryForge, meddle: Callable[[int], None]
+) -> Forge:
+    """Return the forge with faults; who the bot is needs no request.
+
+    Whoever queues by its label may die over it, while somebody pushes: `meddle` with the number.
+    """
     remote = frozenset(name for name in dir(Forge) if not name.startswith("_")) - {"me"}
     wrapped = Faulty(stage, mood, "forge", forge).failing_only_in(remote)
+    usual = wrapped.add_label
+
+    def add_label(repo: str, number: int, label: str) -> None:
+        job = stage.current
+        if label not in ASKING or job is None or not mood.strikes("label_crash"):
+            usual(repo, number, label)
+            return
+        stage.tally["label_crash"] += 1
+        before = mood.rng.random() < 0.6
+        if before:
+            meddle(number)
+            stage.clock.at += mood.rng.uniform(0.0, 3.0)
+        usual(repo, number, label)
+        if not before:
+            stage.clock.at += mood.rng.uniform(0.0, 3.0)
+            meddle(number)
+        stage.dies(job)
+
+    wrapped.__dict__["add_label"] = add_label
     return cast("Forge", wrapped.answering_from_the_past(STALE_FORGE, forge))
 
 

@@ -26,10 +26,19 @@ RATES = {
     "gate_lost": 0.12,
     "gate_paused": 0.08,
     "gate_flaky": 0.1,
+    "label_crash": 0.3,
+    "check_late": 0.15,
+    "check_silent": 0.15,
+    "check_skipped": 0.1,
+    "check_cancelled": 0.15,
+    "check_rerun": 0.15,
+    "check_doubled": 0.3,
+    "check_stranger": 0.2,
     "writes_lost": 0.5,
     "all_lost": 0.3,
 }
-"""Chance of each kind where it is at work: per call, delivery, ring, job, gate run or seed."""
+"""Chance of each kind where it is at work: per call, delivery, ring, job, gate or check run, label
+of the bot's, or seed."""
 
 PAUSES_S = {
     "pause_short": (0.05, 6.0),

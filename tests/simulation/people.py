@@ -7,7 +7,8 @@ from mergebot.adapters.memory.hosting import Hosting
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission, PullRequest
 from tests.simulation import truth
-from tests.simulation.changes import KINDS, Change, make, mended, repair
+from tests.simulation.changes import Change, any_kind, make, mended, repair
+from tests.simulation.rulebook import CONTRACT
 from tests.simulation.stage import START, Stage
 
 ADMIN, WRITER, KEEPER = Actor(11, "ada"), Actor(12, "bo"), Actor(13, "kim")
@@ -20,7 +21,7 @@ RIGHTS = {
     READER.id: Permission.READ,
 }
 QUEUE, FIX, HOLD = "merge-queue", "merge-queue-fix", "merge-queue-hold"
-OPENING_S = 150.0
+OPENING_S = (15.0, 150.0)
 MEDDLING_S = 420.0
 
 
@@ -34,6 +35,7 @@ class People:
     halted: Callable[[], bool]
     changed: Callable[[], None]
     landing: Callable[[], int | None]
+    stale: Callable[[], list[int]]
     count: int = 0
     acts: dict[str, Callable[[], None]] = field(default_factory=dict)
 
@@ -60,13 +62,16 @@ class People:
             "protects": self._protects,
             "approves": self._approves,
             "regrets": self._regrets,
+            "agrees": self._agrees,
+            "declines": self._declines,
         }
 
     def come(self, acts: tuple[str, ...]) -> None:
         """Plan everything that people will do; of `acts` only, and more of it, where there are any."""
         rng = self.stage.rng
-        for _ in range(rng.randrange(3, 7)):
-            self.stage.later(rng.uniform(0.0, OPENING_S), self._opens)
+        within_s = rng.choice(OPENING_S)
+        for _ in range(rng.randrange(3, 6)):
+            self.stage.later(rng.uniform(0.0, within_s), self._opens)
         for _ in range(rng.randrange(6, 16) if acts else rng.randrange(0, 7)):
             act = self.acts[rng.choice(acts or tuple(self.acts))]
             self.stage.later(rng.uniform(20.0, MEDDLING_S), act)
@@ -82,6 +87,7 @@ class People:
             if HOLD in pull.labels:
                 self._remove(KEEPER, pull.number, HOLD)
             self._approve(pull.number)
+        self._agrees()
         tip = Sha(str(self.hosting.remote.head("main")))
         tree = self.hosting.remote.objects.commit(tip).tree
         if self.sick() or not truth.green(tree):
@@ -104,14 +110,14 @@ class People:
 
     def _opens(self) -> None:
         rng = self.stage.rng
-        change = make(rng, self.hosting.remote, rng.choice(KINDS), self._name())
+        change = make(rng, self.hosting.remote, any_kind(rng), self._name())
         number = self._open_pull(WRITER, change)
         labeller = rng.choice((WRITER, WRITER, KEEPER, ADMIN, ADMIN, TRIAGER))
         if change.kind in ("rules", "broken_rules"):
             labeller = ADMIN
         if rng.random() < 0.7:
             self._approve(number)
-        if rng.random() < 0.9:
+        if rng.random() < 0.8:
             self.stage.later(rng.uniform(0.1, 40.0), lambda: self._label(labeller, number, QUEUE))
             return
         ask = lambda: self._comment(WRITER, number, "@mergebot queue")  # noqa: E731 - one line
@@ -155,9 +161,14 @@ class People:
     def _forces(self) -> None:
         pull = self._some()
         if pull:
+            self.pushes_to(pull.number)
+
+    def pushes_to(self, number: int) -> None:
+        """Push something else to a pull request's branch."""
+        if not self.hosting.pulls[number].closed:
             change = make(self.stage.rng, self.hosting.remote, "plain", self._name())
-            self._say(WRITER, f"forces #{pull.number} to {change.head[:7]}")
-            self.hosting.push(WRITER, pull.number, change.head)
+            self._say(WRITER, f"forces #{number} to {change.head[:7]}")
+            self.hosting.push(WRITER, number, change.head)
 
     def _fixes(self) -> None:
         pull = self._some()
@@ -263,6 +274,15 @@ class People:
         pull = self._some()
         if pull:
             self._comment(WRITER, pull.number, "@mergebot cancel")
+
+    def _agrees(self) -> None:
+        for number in self.stale():
+            self._comment(KEEPER, number, f"@mergebot agree {CONTRACT}")
+            self._comment(KEEPER, number, f"@mergebot revalidate {CONTRACT}")
+
+    def _declines(self) -> None:
+        for number in self.stale()[:1]:
+            self._comment(KEEPER, number, f"@mergebot decline {CONTRACT}")
 
     def _protects(self) -> None:
         pull = self._some()

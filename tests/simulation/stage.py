@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from random import Random
 from threading import Lock, Thread
+from typing import NoReturn
 
 from mergebot.adapters.memory.clock import ManualClock
 
@@ -83,6 +84,7 @@ class Job:
     work: Callable[[], None]
     ended: Callable[[bool], None]
     plan: Plan = field(default_factory=Plan)
+    sleeps: bool = False
     calls: int = 0
     lived: bool = True
     over: bool = False
@@ -126,7 +128,7 @@ class Stage:
 
     def start(self, job: Job) -> None:
         """Begin a job, as its plan has it."""
-        if job.plan.pauses:
+        if job.plan.pauses or job.sleeps:
             job.hand = _idle_hand()
             job.hand.work = lambda: self._perform(job)
             self._resume(job, job.hand)
@@ -141,17 +143,33 @@ class Stage:
         job = self.current
         if job is None:
             return
+        if not job.lived:
+            # Whatever its code still does on the way out never happened.
+            raise Crash
         job.calls += 1
         self.clock.at += CALL_S
         if job.calls == job.plan.dies_at:
             self.tally["crash"] += 1
-            self.tell(f"dies in {job.name}")
-            raise Crash
+            self.dies(job)
         if job.hand and job.plan.pauses and job.calls >= job.plan.pauses[0][0]:
             _, job.held_s, kind = job.plan.pauses.pop(0)
             self.tally[kind] += 1
             self.tell(f"is set aside in {job.name} for {job.held_s:.2f} s")
             job.hand.hold()
+
+    def dies(self, job: Job) -> NoReturn:
+        """Let the running job die here."""
+        self.tell(f"dies in {job.name}")
+        job.lived = False
+        raise Crash
+
+    def sleep(self, seconds: float) -> None:
+        """Let the running job, one that sleeps, wait while others have their turn."""
+        job = self.current
+        if job is None or job.hand is None:
+            raise RuntimeError("only a job with a hand of its own can wait")
+        job.held_s = seconds
+        job.hand.hold()
 
     def _perform(self, job: Job) -> None:
         try:

@@ -14,7 +14,7 @@ from mergebot.domain.lane import Snapshot
 from mergebot.domain.pulls import Permission
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.git import Push, PushOutcome
-from mergebot.services import admitting, integrating, preparing, tick, trunk
+from mergebot.services import admitting, integrating, labelling, preparing, tick, trunk
 from tests.simulation.people import QUEUE
 from tests.simulation.town import live
 
@@ -23,9 +23,8 @@ pytestmark = pytest.mark.slow
 SEEDS_MAX = 500
 
 
-def check_found(promise: str, *acts: str, pauses: float = 0.0) -> None:
-    """Check that one of the seeds, in which people do more of `acts`, breaks `promise`."""
-    rates = {"pause_lease": pauses} if pauses else {}
+def check_found(promise: str | tuple[str, ...], *acts: str, **rates: float) -> None:
+    """Check that one of the seeds breaks `promise`, with more of `acts` and faults at `rates`."""
     for seed in range(SEEDS_MAX):
         broken = live(seed, acts, rates).broken
         if broken:
@@ -71,7 +70,7 @@ def test_without_the_compare_and_swap_of_the_base_the_simulation_fails(
     believing(
         monkeypatch, lambda candidate, facts: replace(facts, trunk=candidate.state.merge.base)
     )
-    check_found("I0", "pushes_green", pauses=0.5)
+    check_found("I0", "pushes_green", pause_lease=0.5)
 
 
 def test_without_the_pin_of_the_head_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,14 +136,17 @@ def test_without_the_generations_of_the_record_the_simulation_fails(
 
 
 def test_without_the_fence_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the terminal check of the push: what was settled as not landed lands no more."""
+    """It is the terminal check of the push: what was settled as not landed lands no more.
+
+    It is seen as a push that the record does not know, or as an end that did not stay.
+    """
 
     def fence(self: MemoryGit, merged: Any, generation: int) -> object:
         text = self.remote.now.notes.get(merged)
         return Receipt(text) if text is not None else None
 
     monkeypatch.setattr(MemoryGit, "fence", fence)
-    check_found("I07", "regrets", pauses=0.7)
+    check_found(("I07", "I11"), "regrets", pause_lease=0.7)
 
 
 def test_without_the_end_of_a_landing_by_its_trunk_alone_the_simulation_fails(
@@ -152,7 +154,16 @@ def test_without_the_end_of_a_landing_by_its_trunk_alone_the_simulation_fails(
 ) -> None:
     """What the forge shows of a landing may be its own work, so it may end none."""
     monkeypatch.setattr(admitting, "Landing", type("Nothing", (), {}))
-    check_found("I07", "regrets", pauses=0.7)
+    check_found("I07", "regrets", pause_lease=0.7)
+
+
+def test_without_the_note_of_who_asked_before_the_label_the_simulation_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The bot's own label then speaks for whatever head is there once its process has died."""
+    monkeypatch.setattr(labelling, "asked_for", lambda *args: None)
+    monkeypatch.setattr(labelling, "set_by_bot", lambda *args: False)
+    check_found("I04", label_crash=0.8)
 
 
 def test_without_reading_back_the_simulation_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Seeds that once broke a promise, and the worst of their stories told without chance."""
+"""Seeds that broke a promise, and the worst of their stories told without chance."""
 
 import pytest
 
@@ -10,26 +10,17 @@ from tests.simulation.town import live
 from tests.support.world import World
 
 SEEDS = {
-    5: "a replica that lagged made a landing look as if it had not happened",
-    7: "the host that ticked had never fetched the tip that another one saw",
-    19: "a receipt was chained to one that the record did not know",
-    43: "a publisher paused past its lease wrote old news over newer",
-    51: "two candidates shared an attempt, one of them admitted an hour late",
-    81: "a landing that the record lost was cancelled as closed",
-    94: "a repair that failed on a red trunk was never judged",
-    163: "the host that landed did not hold the head",
-    276: "an interrupted rebuild told nobody what it had found",
-    370: "a failed commit was to be kept by a host that did not hold it",
-    408: "a merged pull request was admitted from an old delivery",
-    423: "a merged pull request waited for approvals for ever",
-    58: "a paused worker overwrote a record that had come to the same revision again",
-    537: "whoever published late left old news behind and went",
-    2412: "a landing that the record lost was taken off the trunk by somebody",
-    2947: "a pull request was judged by what it was an hour ago",
-    4375: "a pull request was ejected for rules that nobody had read yet",
-    5728: "a merged pull request was admitted from a command of an hour ago",
-    920: "a comment queued a head that was pushed after it",
+    1: "a gate of others' checks alone called a red trunk green",
+    56: "the same, after a direct push",
+    63: "somebody pushed while the bot died over the label that it set for an older head",
+    70: "a landing that an admin took off the trunk, and that Redis lost then, was made again",
+    219: "the bot's own label authorised a head that nobody had asked for",
+    221: "the same, with a push right after the label",
+    2046: "a comment kept old news, since the record took what it had lost for what stands there",
+    2391: "the same label, found by the reconciler alone",
 }
+"""A seed tells the same story only to the same code: what each of these once showed is told without
+chance below, in tests/stories, or by the guards."""
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -10,7 +10,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from random import Random
 from typing import cast
 
@@ -31,14 +31,14 @@ from mergebot.adapters.memory.notary import MemoryNotary
 from mergebot.adapters.memory.remote import Remote
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
-from mergebot.adapters.policy_toml import TomlRules
-from mergebot.domain.candidate import Landing
-from mergebot.domain.gate import GateResult
-from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.candidate import Landing, Parked
+from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Red, Snapshot
+from mergebot.domain.ledger import Ledger
 from mergebot.domain.news import News
 from mergebot.domain.policy import Policy, PolicyFaults
 from mergebot.domain.pulls import Repository
+from mergebot.domain.reasons import Reason
 from mergebot.ports.inbox import Inbox
 from mergebot.ports.leases import Leases
 from mergebot.ports.ledger import Ledgers
@@ -46,17 +46,22 @@ from mergebot.ports.runs import Runs
 from mergebot.ports.store import Commit, Store
 from mergebot.services import branch_rules, repositories
 from mergebot.services.parts import Parts
-from tests.simulation.changes import rules
+from tests.simulation.asking import Asking
 from tests.simulation.checker import Checker
+from tests.simulation.ci import Ci
 from tests.simulation.ending import ends_badly, unfinished
 from tests.simulation.faulty import Faulty, faulty_forge, faulty_mirrors
-from tests.simulation.gates import Gated, GateWorker, Results
+from tests.simulation.gates import GateWorker, Results
+from tests.simulation.landings import Landings
 from tests.simulation.loss import Kept, keep, put_back
 from tests.simulation.moods import Mood
 from tests.simulation.office import IDLE_RECONCILE_S, Office
 from tests.simulation.office import Actor as Worker
 from tests.simulation.people import RIGHTS, People
+from tests.simulation.promises import Promises
+from tests.simulation.rulebook import parsed, rules
 from tests.simulation.stage import START, Stage
+from tests.simulation.village import Village
 
 REPO = Repository(7, "o/r", "main", "https://forge.test/o/r.git", private=False, archived=False)
 LANE = Lane(REPO.id, REPO.full_name, "main")
@@ -80,15 +85,10 @@ class Ending:
 
 
 class _Rules:
-    """The production reader of the rules; the same text is read once."""
+    """The production reader of the rules."""
 
     def parse(self, text: bytes) -> Policy | PolicyFaults:
-        return _parsed(text)
-
-
-@cache
-def _parsed(text: bytes) -> Policy | PolicyFaults:
-    return TomlRules().parse(text)
+        return parsed(text)
 
 
 @dataclass(slots=True)
@@ -110,7 +110,11 @@ class Town:
     office: Office = field(init=False)
     people: People = field(init=False)
     checker: Checker = field(init=False)
-    results: Results = field(default_factory=Results)
+    results: Results = field(init=False)
+    ci: Ci = field(init=False)
+    asking: Asking = field(init=False)
+    landings: Landings = field(init=False)
+    village: Village = field(init=False)
     deliveries: int = 0
     commits: int = 0
     doomed: tuple[int, Callable[[], None]] | None = None
@@ -124,19 +128,42 @@ class Town:
         self.mood = Mood(Random(self.seed + 1), more=self.rates)
         self.remote = Remote(stage.clock)
         self.hosting = Hosting(REPO, self.remote, self._tell, dict(RIGHTS))
+        self.ci = Ci(stage, self.mood, self.hosting)
+        self.results = Results(self.remote.objects)
         self.runs = MemoryRuns()
         self.store = MemoryStore(stage.clock, self.runs)
         self.inbox = MemoryInbox(stage.clock)
         self.leases = MemoryLeases(stage.clock)
         self.ledger = MemoryLedger()
         self.office = Office(stage, self.mood, REPO.full_name)
-        self.checker = Checker(stage, self.hosting, self.store, LANE, BOT, self.results)
+        self._watch()
         self.people = People(
-            stage, self.hosting, self._sick, self._halted, self.checker.note_rights, self._landing
+            stage,
+            self.hosting,
+            self._sick,
+            self._halted,
+            self.asking.note_rights,
+            self._landing,
+            self._stale,
         )
-        self.checker.note_rights()
         self._found()
         self._staff()
+
+    def _watch(self) -> None:
+        """Place everybody who checks what happens."""
+        promises = Promises(self.stage)
+        self.asking = Asking(self.stage, self.hosting, BOT)
+        self.asking.note_rights()
+        self.checker = Checker(promises, self.hosting, self.store, LANE, self.results, self.ci)
+        self.village = Village(promises, self.hosting, self._over)
+        self.landings = Landings(
+            promises,
+            self.hosting,
+            self.results,
+            self.asking,
+            self.ci,
+            lambda pr: self.store.read(LANE).candidate(pr),
+        )
 
     def _hear_mistakes(self) -> None:
         """Take what the services log as an error of their own for a broken promise."""
@@ -155,11 +182,12 @@ class Town:
         )
 
     def _found(self) -> None:
+        self.remote.told.append(self.ci.moved)
         tree = {".mergebot.toml": rules(self.stage.rng), "app": "0", "readme": "0"}
         first = self.remote.commit(tree, "First")
         self.remote.push(BOT, "other", first)
         self.remote.push(BOT, "main", self.remote.commit({**tree, "app": "1"}, "Second", first))
-        self.remote.told.append(self.checker.moved)
+        self.remote.told.append(self.landings.moved)
 
     def _staff(self) -> None:
         hosts = [MemoryMirrors({REPO.id: self.remote}, BOT) for _ in range(2)]
@@ -170,25 +198,25 @@ class Town:
         self.office.hands, self.office.timers = workers[:3], workers[3:]
         for place in range(3):
             parts = self._parts(10 + place, hosts[place % 2])
-            objects = self.remote.objects
             self.office.gates.append(
-                GateWorker(f"gate-{place}", self.stage, self.mood, parts, objects, self.results)
+                GateWorker(f"gate-{place}", self.stage, self.mood, parts, self.results)
             )
 
     def _parts(self, place: int, mirrors: MemoryMirrors) -> Parts:
         stage, mood = self.stage, self.mood
         store = Faulty(stage, mood, "store", self.store).seen_by(self._stored)
         runs = Faulty(stage, mood, "runs", self.runs).seen_by(self._ran)
+        ledger = Faulty(stage, mood, "ledger", self.ledger).seen_by(self._claimed)
         return Parts(
             clock=stage.clock,
             tokens=CountingTokens(f"{place:02x}f"),
-            forge=faulty_forge(stage, mood, MemoryForge(self.hosting, BOT)),
+            forge=faulty_forge(stage, mood, MemoryForge(self.hosting, BOT), self.people.pushes_to),
             mirrors=faulty_mirrors(stage, mood, mirrors),
             store=cast("Store", store),
             runs=cast("Runs", runs),
             logs=MemoryLogs(),
             inbox=cast("Inbox", Faulty(stage, mood, "inbox", self.inbox)),
-            ledger=cast("Ledgers", Faulty(stage, mood, "ledger", self.ledger)),
+            ledger=cast("Ledgers", ledger),
             leases=cast("Leases", Faulty(stage, mood, "leases", self.leases)),
             doorbell=MemoryBell(self.office.ring),
             letters=PlainLetters(),
@@ -209,18 +237,16 @@ class Town:
     def _ran(self, name: str, args: tuple[object, ...], result: object) -> None:
         if name == "finish" and result is True:
             self.office.idle = 0
-            run = self.runs.get(LANE, str(args[1]))
-            if run is not None:
-                gated = Gated(
-                    self.stage.clock.now(), run.order.spec.digest, cast(GateResult, args[2])
-                )
-                self.results.add(run.order, gated)
+
+    def _claimed(self, name: str, args: tuple[object, ...], result: object) -> None:
+        if name == "commit" and isinstance(result, Ledger):
+            self.village.written(result)
 
     def _tell(self, news: News) -> None:
         """Send a webhook, as unreliably as the network may."""
         stage, mood = self.stage, self.mood
         self.office.idle = 0
-        self.checker.news(news)
+        self.asking.news(news)
         if mood.strikes("webhook_dropped"):
             stage.tally["webhook_dropped"] += 1
             return
@@ -262,6 +288,8 @@ class Town:
         self.stage.tell(f"REDIS FALLS: {kind}")
         put_back(redis, kept)
         self.office.idle = 0
+        self.landings.forgiving = True
+        self.village.forget()
         self.checker.forget(self.store.read(LANE))
 
     def _sick(self) -> bool:
@@ -276,12 +304,23 @@ class Town:
         )
         return next(landing, None)
 
+    def _over(self, pr: int) -> bool:
+        """Tell whether a pull request landed, or failed in some attempt."""
+        return self.checker.given_up(pr) or any(each.pr == pr for each in self.landings.landed)
+
+    def _stale(self) -> list[int]:
+        """Return the pull requests that wait for somebody's word on a contract."""
+        states = [(each.pr, each.state) for each in self.store.read(LANE).candidates]
+        stale = Reason.STALE_CONTRACT
+        return [pr for pr, state in states if isinstance(state, Parked) and state.reason is stale]
+
     def _announce(self) -> None:
         self.runs.announce("host", 3, self.stage.clock.now())
         self.stage.later(40.0, self._announce)
 
     def _care(self) -> None:
         self.people.care()
+        self.ci.care(Sha(str(self.remote.head("main"))))
         self.stage.later(CARE_S, self._care)
 
     def _calm(self) -> None:
@@ -297,7 +336,7 @@ class Town:
         self.office.open()
         stage.later(CALM_AT_S, self._calm)
         stage.later(CALM_AT_S * 0.7, self._care)
-        broken = self.checker.broken = stage.broken
+        broken = stage.broken
         while not broken and stage.step():
             if self.mood.calm and self._rests():
                 self._end()
@@ -320,17 +359,17 @@ class Town:
 
     def _end(self) -> None:
         """Judge how it ended."""
-        self.checker.broken += ends_badly(
-            self.hosting, self.store, LANE, BOT, lossy=self.checker.forgiving
+        self.stage.broken += ends_badly(
+            self.hosting, self.store, LANE, BOT, lossy=self.landings.forgiving
         )
 
     def _ending(self) -> Ending:
         return Ending(
             seed=self.seed,
-            broken=tuple(self.checker.broken),
+            broken=tuple(self.stage.broken),
             tally=self.stage.tally,
             reached=self.checker.reached,
-            checks=self.checker.checks,
+            checks=self.checker.promises.checks,
             story=tuple(self.stage.story),
         )
 

@@ -77,7 +77,7 @@ def parse(text: str) -> Pattern | PatternFault:
 
 def literal_of(path: str) -> str:
     """Return the narrowest pattern that names `path`; a character it cannot write becomes `?`."""
-    return re.sub(r"^!|^ | $|[*\[{\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", "?", path)
+    return re.sub(r"^!|^\s|\s\Z|[*\[{\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", "?", path)
 
 
 def overlaps(a: Pattern, b: Pattern) -> bool:

@@ -178,6 +178,8 @@ def test_a_cover_is_its_patterns_asked_as_one(many: list[str]) -> None:
 
 
 @given(names_of_files)
+@example("0\xa0")
+@example("\u3000a ")
 def test_every_path_has_a_pattern_that_names_it(path: str) -> None:
     if not {".", ".."} & set(path.split("/")) and path.strip():
         assert pattern(literal_of(path)).matches(path)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 
-from mergebot.adapters.policy_model import External, Fleet, Gate, Rules, Section
+from mergebot.adapters.policy_model import External, Fleet, GateStep, Rules, Section
 from mergebot.domain.gate import ExternalChecks, GateSpec, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.names import shown
@@ -209,7 +209,7 @@ def _texts(table: Table, key: str) -> list[str]:
 def _values(rules: Rules) -> Policy:
     queue, external = rules.queue, rules.gate.external
     return Policy(
-        gate=_gate(rules.gate),
+        gate=_gate(rules),
         trunk=rules.trunk,
         order=StepOrder(rules.gate.order),
         queue=QueuePolicy(
@@ -247,14 +247,15 @@ def _values(rules: Rules) -> Policy:
     )
 
 
-def _gate(gate: Gate) -> GateSpec:
+def _gate(rules: Rules) -> GateSpec:
+    gate = rules.gate
     steps = tuple(
         Step(
             name=step.name,
             run=step.run,
             timeout_s=step.timeout or gate.timeout,
             retry=step.retry,
-            inputs=_unique(step.inputs),
+            inputs=_inputs(step, rules),
             needs=_unique(step.needs),
         )
         for step in gate.steps
@@ -268,6 +269,20 @@ def _gate(gate: Gate) -> GateSpec:
         network=gate.network,
         external=_external(gate.external),
     )
+
+
+def _inputs(step: GateStep, rules: Rules) -> tuple[str, ...]:
+    """Return what decides a step's result: for a contract's test also the contract's own files.
+
+    So that no result from before the contract moved stands for a run on its new revision.
+    """
+    relied = [
+        path
+        for contract in rules.contracts.values()
+        if step.name in contract.tests
+        for path in contract.paths
+    ]
+    return _unique([*step.inputs, *relied]) if step.inputs else ()
 
 
 def _fleet(fleet: Fleet) -> FleetPolicy:

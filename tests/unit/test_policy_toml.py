@@ -113,7 +113,7 @@ def test_the_bounds_of_a_fleet_reach_the_policy() -> None:
 @pytest.mark.parametrize("value", ["cost_max = -1", "cost_max = nan", 'cost_unit = "US $"'])
 def test_a_ceiling_that_is_none_is_refused(value: str) -> None:
     (fault,) = faults(f"[fleet]\n{value}")
-    assert fault.startswith(f"fleet.{value.split()[0]} is ")
+    assert fault.startswith(f"fleet.{value.split(maxsplit=1)[0]} is ")
 
 
 @pytest.mark.parametrize("value", ["8-20", "08:00-24:00", "08:00-08:00", "08:00 - 20:00", "-"])
@@ -247,3 +247,27 @@ def test_no_table_makes_the_reader_raise(table: dict[str, object]) -> None:
 @given(st.binary())
 def test_no_bytes_make_the_reader_raise(text: bytes) -> None:
     assert isinstance(RULES.parse(text), Policy | PolicyFaults)
+
+
+def test_a_test_that_a_contract_names_depends_on_the_contracts_files_too() -> None:
+    policy = accepted("""
+        [[gate.steps]]
+        name = "held"
+        run = "x"
+        inputs = ["tests/**"]
+
+        [[gate.steps]]
+        name = "other"
+        run = "x"
+        inputs = ["docs/**"]
+
+        [[gate.steps]]
+        name = "all"
+        run = "x"
+
+        [contracts.readiness]
+        paths = ["src/status.py"]
+        tests = ["held", "all"]
+    """)
+    inputs = {step.name: step.inputs for step in policy.gate.steps}
+    assert inputs == {"held": ("tests/**", "src/status.py"), "other": ("docs/**",), "all": ()}

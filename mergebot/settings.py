@@ -17,6 +17,8 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from mergebot.domain.story import EVENTS, QUIET
+
 PREFIX = "MERGEBOT_"
 GITHUB_API = "https://api.github.com"
 
@@ -36,8 +38,14 @@ ALLOWED = {
     "sandbox": "bubblewrap or none",
     "signing_key_file": "a readable file",
     "handle": "letters, digits and dashes, 39 at most",
+    "notify_chat_url": "an address that starts with https:// or http://",
+    "notify_url": "an address that starts with https:// or http://",
+    "notify_events": f"some of {', '.join(EVENTS)}, separated by commas",
 }
-_SECRET = {"github_token", "webhook_secret", "admin_token", "agent_token", "oauth_client_secret"}
+_SECRET = {
+    *("github_token", "webhook_secret", "admin_token", "agent_token", "oauth_client_secret"),
+    *("notify_chat_url", "notify_url", "notify_secret"),
+}
 
 
 class SettingsFaults(Exception):
@@ -90,6 +98,10 @@ class Settings(BaseSettings):
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     signing_key_file: Path | None = None
     handle: str = "mergebot"
+    notify_chat_url: SecretStr = SecretStr("")
+    notify_url: SecretStr = SecretStr("")
+    notify_secret: SecretStr = SecretStr("")
+    notify_events: Annotated[tuple[str, ...], NoDecode] = QUIET
 
     @field_validator("repos", mode="before")
     @classmethod
@@ -108,6 +120,22 @@ class Settings(BaseSettings):
         if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
             raise ValueError(ALLOWED["public_url"])
         return value.rstrip("/")
+
+    @field_validator("notify_chat_url", "notify_url")
+    @classmethod
+    def _receiver(cls, value: SecretStr) -> SecretStr:
+        cls._address(value.get_secret_value())
+        return value
+
+    @field_validator("notify_events", mode="before")
+    @classmethod
+    def _events(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        names = tuple(each.strip() for each in value.split(",") if each.strip())
+        if not set(names) <= set(EVENTS):
+            raise ValueError(ALLOWED["notify_events"])
+        return names
 
     @field_validator("redis_url")
     @classmethod
@@ -204,6 +232,13 @@ def _conflicts(settings: Settings, need: Need) -> Iterator[str]:
         yield (
             "MERGEBOT_OAUTH_CLIENT_ID and MERGEBOT_OAUTH_CLIENT_SECRET belong together; set both"
             " or none."
+        )
+    if bool(settings.notify_url.get_secret_value()) != bool(
+        settings.notify_secret.get_secret_value()
+    ):
+        yield (
+            "MERGEBOT_NOTIFY_URL and MERGEBOT_NOTIFY_SECRET belong together: without the secret"
+            " the receiver could not tell who speaks; set both or none."
         )
     if Need.FORGE in need:
         yield from _credentials(settings)

@@ -25,6 +25,7 @@ from mergebot.adapters.github.auth import AppCredentials, TokenCredentials
 from mergebot.adapters.github.client import Server
 from mergebot.adapters.github.forge import BotCredentials, GithubForge
 from mergebot.adapters.github.oauth import OAuthSignIn
+from mergebot.adapters.heralds import ChatHerald, SignedHerald
 from mergebot.adapters.jinja import HtmlPages, MarkdownLetters
 from mergebot.adapters.policy_toml import TomlRules
 from mergebot.adapters.pulse import RedisPulse
@@ -47,10 +48,12 @@ from mergebot.observability import configure_service
 from mergebot.ports.changes import Changes
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
+from mergebot.ports.herald import Herald
 from mergebot.ports.letters import Letters
 from mergebot.ports.operator import Operator
 from mergebot.ports.people import SignIn
 from mergebot.ports.sandbox import Workspaces
+from mergebot.services.announcing import Announcer
 from mergebot.services.gatekeeper import Gatekeeper
 from mergebot.services.operating import Operating
 from mergebot.services.parts import Parts
@@ -91,7 +94,10 @@ def worker_name() -> str:
 def redactor_for(settings: Settings) -> Redactor:
     """Return a redactor that knows every secret of the settings, and what their files hold."""
     redactor = Redactor()
-    given = (settings.github_token, settings.oauth_client_secret)
+    given = (
+        *(settings.github_token, settings.oauth_client_secret),
+        *(settings.notify_chat_url, settings.notify_url, settings.notify_secret),
+    )
     secrets = [each.get_secret_value() for each in given]
     secrets += [kept_admin_token(settings), *settings.webhook_secrets]
     secrets.append(unquote(urlsplit(settings.redis_url).password or ""))
@@ -135,6 +141,22 @@ def desk(settings: Settings) -> Desk:
         cores=usable_cores(),
     )
     return Desk(parts, bell, RedisPulse(client), gatekeeper, workspaces)
+
+
+def announcer(settings: Settings, parts: Parts) -> Announcer | None:
+    """Return what tells receivers of notifications, None where there are none."""
+    chat, url, secret = (
+        each.get_secret_value()
+        for each in (settings.notify_chat_url, settings.notify_url, settings.notify_secret)
+    )
+    heralds: dict[str, Herald] = {}
+    if chat:
+        heralds["chat"] = ChatHerald(chat, settings.pages)
+    if url:
+        heralds["signed"] = SignedHerald(url, secret, settings.pages)
+    if not heralds:
+        return None
+    return Announcer(parts, RedisShelf(connect(settings.redis)), heralds, settings.notify_events)
 
 
 def reception(settings: Settings) -> Reception:

@@ -1,7 +1,7 @@
 """The reconciler's process: a full round every so many seconds, and a light one every second.
 
 The light round runs in a thread of its own, so that a forge that is slow to answer delays nothing
-that is due by time alone. It never asks the forge.
+that is due by time alone. It never asks the forge. Notifications, too, go out in a thread of their own.
 """
 
 import signal
@@ -16,11 +16,12 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.services.reconciling import nudge, reconcile
 from mergebot.services.tenancy import served
 from mergebot.settings import Settings
-from mergebot.wiring.desk import Desk, desk, start_logging
+from mergebot.wiring.desk import Desk, announcer, desk, start_logging
 
 log = structlog.get_logger()
 
 NUDGE_S = 1.0
+ANNOUNCE_S = 5.0
 
 EARLY_S = 3.0
 """Between two full rounds at least, however much a lane waits to be rebuilt."""
@@ -45,6 +46,10 @@ def run_reconciler(settings: Settings) -> None:
 
     light = Thread(target=_every, args=(NUDGE_S, stopping, light_round), name="nudge", daemon=True)
     light.start()
+    speaker = announcer(settings, made.parts)
+    if speaker is not None:
+        turns = (ANNOUNCE_S, stopping, speaker.go_round)
+        Thread(target=_every, args=turns, name="announce", daemon=True).start()
     _every(settings.reconcile_seconds, stopping, lambda: _round(made), early)
     light.join(timeout=5.0)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mergebot.domain.status import read_hidden_line
+from tests.contract.github.scripted import Reply, Scripted, scripted
 from tests.support.forge import ForgeProcess
 from tests.support.product import Stack
 
@@ -16,9 +17,17 @@ NAMES = ("landing", "refusing", "cancelling", "halting", "breaking", "steering")
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def receiver() -> Iterator[Scripted]:
+    with scripted() as told:
+        told.on("POST", "/told", Reply(204))
+        yield told
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory, receiver: Scripted) -> Iterator[Stack]:
     root = tmp_path_factory.mktemp("queue")
-    with ForgeProcess(root / "forge") as forge, Stack(root / "home", forge, NAMES) as running:
+    told = {"MERGEBOT_NOTIFY_URL": f"{receiver.url}/told", "MERGEBOT_NOTIFY_SECRET": "between us"}
+    with ForgeProcess(root / "forge") as forge, Stack(root / "home", forge, NAMES, told) as running:
         yield running
 
 
@@ -98,7 +107,7 @@ def sleeping(seconds: str) -> bool:
     return False
 
 
-def test_a_halted_queue_lands_nothing_until_it_is_resumed(stack: Stack) -> None:
+def test_a_halted_queue_lands_nothing_until_it_is_resumed(stack: Stack, receiver: Scripted) -> None:
     project = stack.project("halting")
     repo = "--repo=ada/halting"
 
@@ -109,10 +118,20 @@ def test_a_halted_queue_lands_nothing_until_it_is_resumed(stack: Stack) -> None:
     assert halted
     assert halted["reason"] == "we are moving house"
     assert project.trunk()[0] == "Start"
+    stack.until(lambda: heard(receiver, "ada/halting") == ["halted"], "the halt to be told of")
 
     assert stack.cli("resume", repo).code == 0
     project.becomes(waiting, "landed")
     assert project.halted() is None
+    both = ["halted", "resumed"]
+    stack.until(lambda: heard(receiver, "ada/halting") == both, "the resumption to be told of")
+    assert receiver.url not in stack.log()
+
+
+def heard(receiver: Scripted, repo: str) -> list[str]:
+    """Return what the receiver of notifications was told of a repository."""
+    told = [each.content for each in receiver.seen]
+    return [each["event"] for each in told if each["repo"] == repo]
 
 
 def test_a_red_trunk_halts_until_the_repair_lane_makes_it_green(stack: Stack) -> None:

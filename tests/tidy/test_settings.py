@@ -26,7 +26,8 @@ def test_the_table_says_what_a_refusal_says_and_what_holds_without_a_word(name: 
     field = Settings.model_fields[KNOWN[name]]
     assert ALLOWED.get(KNOWN[name], takes) == takes
     if field.default_factory is None and field.default is not PydanticUndefined:
-        plain = str(getattr(field.default, "get_secret_value", lambda: field.default)() or "")
+        value = getattr(field.default, "get_secret_value", lambda: field.default)()
+        plain = ",".join(value) if isinstance(value, tuple) else str(value or "")
         assert default.strip("`") == (plain if field.default else "none")
 
 

@@ -43,6 +43,24 @@ def test_good_settings_are_read_and_given_their_defaults(monkeypatch: pytest.Mon
     assert settings.workers >= 1
 
 
+def test_a_receiver_of_notifications_is_a_secret_with_an_address_and_known_events(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment(monkeypatch, MERGEBOT_NOTIFY_URL="ftp://told.example/secret-path")
+    environment(monkeypatch, MERGEBOT_NOTIFY_EVENTS="landed, lost")
+    told = faults()
+    assert [each.partition(";")[0] for each in told] == [
+        "MERGEBOT_NOTIFY_URL",
+        "MERGEBOT_NOTIFY_EVENTS is 'landed, lost'",
+    ]
+    assert "secret-path" not in " ".join(told)
+    environment(monkeypatch, MERGEBOT_NOTIFY_URL="https://told.example/x")
+    environment(monkeypatch, MERGEBOT_NOTIFY_EVENTS="landed, halted")
+    assert "belong together" in " ".join(faults())
+    environment(monkeypatch, MERGEBOT_NOTIFY_SECRET="between us")
+    assert load(SERVE).notify_events == ("landed", "halted")
+
+
 def test_everything_missing_is_told_at_once() -> None:
     told = faults()
     for name in ("GITHUB_TOKEN", "REPOS", "WEBHOOK_SECRET", "REDIS_URL"):

@@ -214,7 +214,7 @@ def _bad_claim(request: Request) -> tuple[Reason, str] | None:
     if isinstance(request.claim, Overlap):
         return Reason.CLAIM_OVERLAP, request.claim.text
     if isinstance(request.claim, tuple):
-        return Reason.CLAIM_MISSING, "its claim block cannot be used: " + " ".join(request.claim)
+        return Reason.CLAIM_MISSING, "its claim cannot be used: " + " ".join(request.claim)
     return None
 
 
@@ -252,8 +252,15 @@ def _same_again(request: Request, latest: Candidate | None) -> Ejected | None:
         return None
     if not isinstance(latest.state, Ejected):
         return None
+    # Outside which claim it was: another one may hold the same change.
+    if latest.state.reason is Reason.OUT_OF_SCOPE and _paths(request.claim) != _paths(latest.claim):
+        return None
     spends = consequence(latest.state.reason).spends
     return latest.state if spends == "failure" else None
+
+
+def _paths(claim: Claim | NoClaim | Overlap | tuple[str, ...]) -> tuple[str, ...]:
+    return claim.patterns if isinstance(claim, Claim) else ()
 
 
 def _waits(snapshot: Snapshot, request: Request) -> Parked | None:

@@ -18,6 +18,11 @@ class PublishNotice:
         return f"notice:{self.pr}"
 
 
+def told_mark(topic: str) -> str:
+    """Return the hidden line by which the bot finds again that it spoke of `topic`."""
+    return f"<!-- told: {topic} -->"
+
+
 @dataclass(frozen=True, slots=True)
 class Tell:
     """Write one plain comment about a request that made no candidate; once for its `topic`."""

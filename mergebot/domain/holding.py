@@ -6,6 +6,7 @@ door has found to be allowed. Neither a name, a process nor a host confers anyth
 
 from dataclasses import dataclass, replace
 
+from mergebot.domain.claims import ClaimFaults, NoBlock
 from mergebot.domain.ledger import (
     Active,
     Change,
@@ -20,6 +21,7 @@ from mergebot.domain.ledger import (
     Taken,
     changed,
 )
+from mergebot.domain.names import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,29 @@ def act(
 def end(ledger: Ledger, claim: LedgerClaim, how: How, evidence: str, *, now: float) -> Done:
     """End a claim by evidence that the caller has gathered."""
     return _put(ledger, claim, Ended(how, evidence, now), evidence, by="mergebot", now=now)
+
+
+def carried(ledger: Ledger, pr: int, branch: str, *, now: float) -> Granted | ClaimFaults | NoBlock:
+    """Let a pull request without a block take over the claim that a session made for its branch.
+
+    Only who may push the branch can open its pull request; `branch` is "" for one of a fork.
+    """
+    own = ledger.of_pull(pr)
+    if own is not None:
+        return Granted(own, Change((), ())) if own.proof else NoBlock()
+    made = [each for each in ledger.claims.values() if each.branch == branch and not each.pr]
+    if not branch or not made:
+        return NoBlock()
+    if len(made) > 1:
+        tasks = ", ".join(sorted(shown(each.task) for each in made))
+        return ClaimFaults(
+            (f"several claims name its branch ({tasks}): write one of the tasks in a block",)
+        )
+    (claim,) = made
+    state: Standing = Active() if isinstance(claim.state, Suspect) else claim.state
+    return granted(
+        _put(ledger, replace(claim, pr=pr), state, f"taken over by #{pr}", by=claim.owner, now=now)
+    )
 
 
 def suspect(claim: LedgerClaim, why: str, *, now: float) -> Done:

@@ -71,7 +71,8 @@ class LedgerClaim:
 
     `owner` is for reading; what owns it is the session whose token has the digest `proof`, or the
     pull request `pr` (0 where there is none yet). `patterns` are those of the block or the first
-    call, `extra` what was added since. `heard_at` is when its owner was last heard of.
+    call, `extra` what was added since. `heard_at` is when its owner was last heard of. `seal` marks
+    that this installation granted them.
     """
 
     id: str
@@ -87,6 +88,7 @@ class LedgerClaim:
     heard_at: float
     state: Standing
     extra: tuple[str, ...] = ()
+    seal: str = ""
 
     @property
     def live(self) -> bool:

@@ -137,7 +137,10 @@ def check_scope(touched: Touched, allowed: Allowed) -> ScopeVerdict:
         text = f"The change touches {len(both)} paths; at most {CHANGED_PATHS_MAX} are allowed."
         return Outside(Reason.TOO_LARGE, (), (text,))
     if isinstance(allowed.claim, NoClaim) and allowed.policy.required:
-        text = "This repository lands no change without a claim, and the description has none."
+        text = (
+            "This repository lands no change without a claim: the description has none, and no "
+            "claim of a session names its branch."
+        )
         return Outside(Reason.CLAIM_MISSING, (), (text,))
     faults = _Check(allowed).faults(touched)
     for reason in (Reason.FORBIDDEN_CONTENT, Reason.OUT_OF_SCOPE, Reason.PROTECTED_PATH):

@@ -26,11 +26,12 @@ class LabelEvent:
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """A comment on a PR."""
+    """A comment on a PR; `edited` unless it is known to read as its author first wrote it."""
 
     id: int
     author: Actor
     body: str
+    edited: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ VERDICTS = "verdict"
 DELIVERIES = "delivery"
 SESSIONS = "session"
 KEPT = "kept"
+CLAIMS = "claim"
 
 
 class Seals(Protocol):

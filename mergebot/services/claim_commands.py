@@ -8,12 +8,12 @@ from mergebot.domain.ledger import Taken
 from mergebot.domain.limits import PARK_REVIEW_S
 from mergebot.domain.news import CommentMade
 from mergebot.domain.notices import holders_text
-from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Refused
 from mergebot.services import contracting
 from mergebot.services.claiming import do_for_pull, extend_for_pull
 from mergebot.services.early_warning import want_look
 from mergebot.services.parts import Parts
+from mergebot.services.regranting import may_change_claim
 from mergebot.services.repositories import git_of
 
 ClaimCommand = Plain | ExtendClaim | Park | Answer
@@ -31,7 +31,7 @@ def obey(parts: Parts, lane: Lane, news: CommentMade, command: ClaimCommand) -> 
         contracting.answer(parts, git, lane, news.number, command, by=speaker)
         return ""
     pull = parts.forge.pull(lane.repo, news.number)
-    if pull.author.id != news.author.id and permission < Permission.MAINTAIN:
+    if not may_change_claim(pull, news.author, permission):
         raise Refused("only the author of a pull request, or a maintainer, changes its claim")
     who = Overseer(news.author.login)
     if isinstance(command, ExtendClaim):

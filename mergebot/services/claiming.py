@@ -17,6 +17,7 @@ from mergebot.domain.holding import (
     Overseer,
     Right,
     act,
+    carried,
     end,
 )
 from mergebot.domain.ids import Lane
@@ -41,6 +42,7 @@ from mergebot.domain.policy import ClaimPolicy
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.ports.errors import Unavailable
 from mergebot.ports.store import Stale
+from mergebot.services.granting import granted, sealed
 from mergebot.services.parts import Parts
 
 Found = TypeVar("Found")
@@ -95,15 +97,31 @@ def claim_for(
 ) -> Granted | Taken | ClaimFaults | NoBlock:
     """Make or renew the claim that a pull request's block asks for; raises Unavailable.
 
-    A block that was taken out of the description releases the claim that it had made.
+    Without a block it takes over the claim that a session made for its branch. A block that was
+    taken out of the description releases the claim that it had made.
     """
     block = parse_claim_block(pull.body)
     if isinstance(block, NoBlock):
         _released_by_edit(parts, lane, pull)
-        return block
+        return _of_branch(parts, lane, pull)
     if isinstance(block, ClaimFaults):
         return block
     return _acquire(parts, lane, ask_of(pull, block, lane))
+
+
+def _of_branch(parts: Parts, lane: Lane, pull: PullRequest) -> Granted | ClaimFaults | NoBlock:
+    branch = pull.head_branch if pull.head_repo == lane.repo else ""
+    now = parts.clock.now()
+
+    def decide(ledger: Ledger) -> tuple[Granted | ClaimFaults | NoBlock, Change]:
+        found = carried(ledger, pull.number, branch, now=now)
+        if not isinstance(found, Granted):
+            return found, Change((), ())
+        if not granted(parts.notary, lane, ledger.claims[found.claim.id]):
+            return NoBlock(), Change((), ())
+        return found, found.change
+
+    return change(parts, lane, decide)
 
 
 def ask_of(pull: PullRequest, block: ClaimBlock, lane: Lane) -> Ask:
@@ -188,7 +206,7 @@ def change(parts: Parts, lane: Lane, decide: Callable[[Ledger], tuple[Found, Cha
         if not wanted.claims and not wanted.notes:
             return found
         try:
-            parts.ledger.commit(ledger, wanted)
+            parts.ledger.commit(ledger, sealed(parts.notary, ledger, wanted))
         except Stale:
             continue
         return found

@@ -28,11 +28,11 @@ from mergebot.domain.scope import (
 )
 from mergebot.ports.errors import Missing
 from mergebot.ports.git import Conflicted, Git, Replayed, ReplayRequest
-from mergebot.services.claiming import claim_for
 from mergebot.services.contracting import Change, judged, sentence_of
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 from mergebot.services.pinning import written_claim
+from mergebot.services.regranting import claim_of_pull
 from mergebot.services.repositories import git_of
 
 log = structlog.get_logger()
@@ -110,12 +110,10 @@ def examined(scene: _Scene, fork: Sha) -> Early:
     """Return everything that is known of the pull request now."""
     pull, parts = scene.pull, scene.parts
     block = parse_claim_block(pull.body)
-    found = claim_for(parts, scene.lane, pull) if scene.permission >= Permission.WRITE else None
+    may = scene.permission >= Permission.WRITE
+    found = claim_of_pull(parts, scene.lane, pull) if may else None
     claim = written_claim(parts, scene.lane, pull, NoClaim())
     own = parts.ledger.read(scene.lane).of_pull(pull.number)
-    if own is not None and own.extra:
-        pinned = Claim(own.id, own.task, own.every, own.assumes, own.generation)
-        claim = written_claim(parts, scene.lane, pull, pinned)
     changes = scene.git.changes(fork, pull.head)
     paths = tuple(change.path for change in changes)[:PATHS_KEPT]
     outside = _outside(scene, fork, claim)

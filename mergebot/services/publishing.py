@@ -17,6 +17,7 @@ from mergebot.domain.effects import (
     PublishNotice,
     RemoveLabel,
     Tell,
+    told_mark,
 )
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import asked_for
@@ -190,7 +191,7 @@ def _keep(parts: Parts, lane: Lane, pr: int, merged: Sha) -> None:
 
 def _tell(parts: Parts, lane: Lane, pr: int, topic: str, *, text: str) -> None:
     """Write a plain comment, unless it is there already, whatever Redis remembers."""
-    marker = f"<!-- told: {topic} -->"
+    marker = told_mark(topic)
     if _mine(parts, lane, pr, lambda body: marker in body) is None:
         template, facts = told(text)
         _add(parts, lane, pr, f"{parts.letters.render(template, facts)}\n\n{marker}\n")

@@ -127,7 +127,9 @@ def label_event(data: Mapping[str, Any]) -> LabelEvent:
 
 def comment(data: Mapping[str, Any]) -> Comment:
     """Return a comment."""
-    return Comment(_whole(data["id"]), actor(data["user"]), _text(data.get("body") or ""))
+    made, changed = data.get("created_at"), data.get("updated_at")
+    edited = made is None or made != changed
+    return Comment(_whole(data["id"]), actor(data["user"]), _text(data.get("body") or ""), edited)
 
 
 def permission(data: Mapping[str, Any], who: Actor) -> Permission:

@@ -115,7 +115,11 @@ class MemoryForge(Forge):
         """Return the PR's comments, oldest first."""
         self.issue(repo, number)
         written = self.hosting.comments.values()
-        return [Comment(each.id, each.author, each.body) for each in written if each.pr == number]
+        return [
+            Comment(each.id, each.author, each.body, each.edited)
+            for each in written
+            if each.pr == number
+        ]
 
     def own_comments(self, repo: str, number: int) -> Sequence[Comment]:
         """Return the bot's own comments on a PR, oldest first."""
@@ -131,7 +135,7 @@ class MemoryForge(Forge):
         written = self.hosting.comments.get(comment_id)
         if written is None:
             raise Missing(f"{repo} has no comment {comment_id}")
-        self.hosting.comments[comment_id] = replace(written, body=body)
+        self.hosting.comments[comment_id] = replace(written, body=body, edited=True)
 
     def react(self, repo: str, comment_id: int, content: str) -> None:
         """Answer a comment with a reaction."""

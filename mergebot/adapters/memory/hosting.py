@@ -53,6 +53,7 @@ class Written:
     pr: int
     author: Actor
     body: str
+    edited: bool = False
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ def add(patterns: tuple[str, ...], *, repo: str, json_: bool, **said: Any) -> No
         "branch": said["branch"] or _branch_here(),
         "owner": said["owner"],
     }
-    found = running.post(of(repository(repo, running), "claims"), body)
+    found = running.post_once(of(repository(repo, running), "claims"), body)
     kept = _keep(found)
     if json_:
         as_json(found)
@@ -81,7 +81,7 @@ def next_task(
     running = bot()
     body: Json = {"owner": owner, "branch": branch}
     body |= {"claims": list(patterns)} if patterns else {}
-    found = running.post(of(repository(repo, running), "claims", "next"), body)
+    found = running.post_once(of(repository(repo, running), "claims", "next"), body)
     kept = _keep(found)
     if json_:
         as_json(found)

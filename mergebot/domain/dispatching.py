@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mergebot.domain.costs import NOTHING_SPENT, Spent
-from mergebot.domain.ledger import Ask, Granted, Ledger, Terms, acquire
+from mergebot.domain.ledger import Ask, Change, Granted, Ledger, Terms, acquire
 from mergebot.domain.policy import FleetPolicy
 from mergebot.domain.wording import count, duration
 
@@ -142,7 +142,14 @@ def shut(fleet: FleetPolicy, facts: Facts) -> Nothing | None:
 def hand_out(
     ledger: Ledger, tasks: Sequence[Task], worker: Worker, *, fleet: FleetPolicy, terms: Terms
 ) -> HandedOut | Nothing:
-    """Decide on one reading of the ledger which task `worker` gets; `tasks` are those not done."""
+    """Decide on one reading of the ledger which task `worker` gets; `tasks` are those not done.
+
+    Whoever has one already by this session gets it again.
+    """
+    own = ledger.of_session(worker.proof)
+    held = next((each for each in tasks if own and ledger.of_task(each.name) == own), None)
+    if own is not None and held is not None:
+        return HandedOut(held, Granted(own, Change((), ())))
     full = _full(ledger, fleet, worker.owner)
     if full is not None:
         return full

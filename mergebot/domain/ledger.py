@@ -141,6 +141,11 @@ class Ledger:
         """Return the live claim of a task, however it is written."""
         return self.claims.get(self.tasks.get(task_key(task, self.lane.repo), ""))
 
+    def of_session(self, proof: str) -> LedgerClaim | None:
+        """Return the live claim that a session made; one session makes one."""
+        own = (claim for claim in self.claims.values() if proof and claim.proof == proof)
+        return next(own, None)
+
     def rivals(self, patterns: Sequence[str], *, but: str) -> tuple[LedgerClaim, ...]:
         """Return the live claims that share a path with one of `patterns`, at most twenty.
 

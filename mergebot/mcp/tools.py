@@ -152,7 +152,7 @@ class Tools:
 
     def _owned(self, what: str, body: Json) -> Json:
         path = of(self.repo, "claims", what) if what else of(self.repo, "claims")
-        found = self.bot.post(path, body)
+        found = self.bot.post_once(path, body)
         self.tokens.keep(found)
         # The token stays on this machine: what an agent reads may end up in a transcript.
         return {key: value for key, value in found.items() if key != "token"}

@@ -40,6 +40,7 @@ from mergebot.domain.patterns import Cover, parse
 from mergebot.domain.patterns import Pattern as Parsed
 from mergebot.domain.policy import ClaimPolicy
 from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.tickets import task_key
 from mergebot.ports.errors import Unavailable
 from mergebot.ports.store import Stale
 from mergebot.services.granting import granted, sealed
@@ -56,7 +57,10 @@ RECEIPTS_READ = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a session wants to claim, and what whoever asks for it may do in the repository."""
+    """What a session wants to claim, and what whoever asks for it may do in the repository.
+
+    Whoever brings a `session`, a secret of their own, gets the same claim when they ask again.
+    """
 
     task: str
     patterns: tuple[str, ...]
@@ -64,6 +68,7 @@ class Wanted:
     owner: str
     branch: str
     permission: Permission
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ def claim(parts: Parts, lane: Lane, wanted: Wanted) -> Owned | Taken | Denied:
     fault = protected_fault(parts, lane, wanted.patterns, wanted.permission)
     if fault:
         return Denied(fault)
-    token = parts.tokens.new()
+    token = wanted.session or parts.tokens.new()
     ask = Ask(
         task=wanted.task,
         patterns=wanted.patterns,
@@ -220,6 +225,9 @@ def _acquire(parts: Parts, lane: Lane, ask: Ask) -> Granted | Taken:
     terms = Terms(name, parts.clock.now(), pool)
 
     def decide(ledger: Ledger) -> tuple[Granted | Taken, Change]:
+        own = ledger.of_session(ask.proof)
+        if own is not None and task_key(own.task, lane.repo) == task_key(ask.task, lane.repo):
+            return Granted(own, Change((), ())), Change((), ())
         found = acquire(ledger, ask, terms)
         return found, found.change if isinstance(found, Granted) else Change((), ())
 

@@ -21,7 +21,7 @@ from mergebot.domain.lane import Red, Snapshot
 from mergebot.domain.ledger import Change, Ended, How, Ledger, Terms, proof_of
 from mergebot.domain.policy import FleetPolicy
 from mergebot.domain.pulls import Permission
-from mergebot.domain.tickets import task_key
+from mergebot.domain.tickets import task_key, ticket_of
 from mergebot.domain.views import ended_at
 from mergebot.ports.errors import Missing
 from mergebot.ports.forge import Issue
@@ -37,12 +37,17 @@ ENDED_READ = 2000
 
 @dataclass(frozen=True, slots=True)
 class Applicant:
-    """Who wants a task, and what they may do; `branch` and `patterns` may be left empty."""
+    """Who wants a task, and what they may do; `branch` and `patterns` may be left empty.
+
+    Whoever brings a `session`, a secret of their own, gets the same task when they ask again: an
+    answer that was lost leaves no task with nobody.
+    """
 
     owner: str
     permission: Permission
     branch: str = ""
     patterns: tuple[str, ...] = ()
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,16 @@ class Given:
 
 def next_task(parts: Parts, lane: Lane, applicant: Applicant) -> Given | Nothing:
     """Hand out the next ready task of the backlog, to one caller only; raises Unavailable."""
+    again = _given_before(parts, lane, applicant)
+    if again is not None:
+        return again
     snapshot = parts.store.read(lane)
     fleet = snapshot.policy.fleet if snapshot.policy else FleetPolicy()
     closed = shut(fleet, _facts(parts, snapshot))
     if closed is not None:
         return closed
     tasks = backlog(parts, lane, fleet, applicant.permission)
-    token = parts.tokens.new()
+    token = applicant.session or parts.tokens.new()
     worker = Worker(applicant.owner, proof_of(token), applicant.branch, applicant.patterns)
     pool = snapshot.policy.claims.pool if snapshot.policy else 0
     terms = Terms(f"c-{parts.tokens.new()[-12:]}", parts.clock.now(), pool)
@@ -77,6 +85,16 @@ def next_task(parts: Parts, lane: Lane, applicant: Applicant) -> Given | Nothing
     if isinstance(given, Nothing):
         return given
     return Given(given.task, Owned(given.granted.claim, token))
+
+
+def _given_before(parts: Parts, lane: Lane, applicant: Applicant) -> Given | None:
+    """Return the task that a session was given already, None where it has none."""
+    own = parts.ledger.read(lane).of_session(proof_of(applicant.session))
+    number = ticket_of(own.task, lane.repo) if own else None
+    if own is None or number is None:
+        return None
+    task = _task(parts.forge.issue(lane.repo, number), (), lambda _: "")
+    return Given(task, Owned(own, applicant.session))
 
 
 def backlog(

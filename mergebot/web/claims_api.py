@@ -44,6 +44,7 @@ from mergebot.web.claims_bodies import (
     patterns_of,
     reported_of,
     review_of,
+    secret_of,
     session_of,
     worktrees_of,
     wrong,
@@ -112,6 +113,7 @@ def _claim(request: Request, lane: Lane, who: Caller, found: Fields) -> Response
         owner=line_of(found, "owner") or who.actor.login,
         branch=line_of(found, "branch"),
         permission=who.permission,
+        session=secret_of(found),
     )
     desk = desk_of(request)
     match desk.claim(lane, wanted):
@@ -129,6 +131,7 @@ def _next(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
         permission=who.permission,
         branch=line_of(found, "branch"),
         patterns=patterns_of(found) if "claims" in found else (),
+        session=secret_of(found),
     )
     fault = protected_fault(desk_of(request).parts, lane, applicant.patterns, who.permission)
     if fault:

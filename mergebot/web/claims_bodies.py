@@ -17,6 +17,7 @@ from mergebot.web.problems import Problem
 
 TEXT_CHARS_MAX = 200
 PATH_CHARS_MAX = 1000
+SECRET_CHARS_MIN = 32
 WORKTREES_MAX = 500
 PATTERNS_MAX = 200
 
@@ -71,6 +72,15 @@ def session_of(found: Fields) -> Right | None:
     """Return the session whose token a request carries, None where it carries none."""
     token = line_of(found, "token")
     return Session(proof_of(token), generation_of(found)) if token else None
+
+
+def secret_of(found: Fields) -> str:
+    """Return the secret of the caller's session, "" for none; raises Problem 422."""
+    secret = line_of(found, "session")
+    if secret and len(secret) < SECRET_CHARS_MIN:
+        text = f"session must be a secret of {SECRET_CHARS_MIN} to {TEXT_CHARS_MAX} characters"
+        raise wrong("session", text)
+    return secret
 
 
 def review_of(found: Fields, default: float) -> float:

@@ -160,6 +160,41 @@ def test_nothing_goes_out_while_more_waits_than_the_rules_allow() -> None:
     assert (found.why, "1 change in the queue" in found.sentence) == (Why.QUEUE_LONG, True)
 
 
+def test_a_session_that_asks_again_gets_the_same_task_and_claim() -> None:
+    made = village(t101=block("a"), t102=block("b"))
+    applicant = Applicant(
+        "agent-1", Permission.WRITE, session="a secret of the agent's own session"
+    )
+    first, again = (next_task(made.parts, LANE, applicant) for _ in range(2))
+    assert isinstance(first, Given)
+    assert isinstance(again, Given)
+    assert (again.task.number, again.owned) == (first.task.number, first.owned)
+    assert again.owned.token == applicant.session
+    made.clock.advance(made.clock.now() + 1)
+    do(made.parts, LANE, first.owned.claim.id, Release(), Overseer("alice"))
+    ended = next_task(made.parts, LANE, applicant)
+    assert isinstance(ended, Given)
+    assert ended.owned.claim.id != first.owned.claim.id
+    assert len(made.ledger.claims) == 1
+
+
+def test_one_session_that_asks_twice_at_once_gets_one_task() -> None:
+    made = village(**{f"t{number}": "" for number in range(101, 107)})
+    applicant = Applicant(
+        "agent-1", Permission.WRITE, session="a secret of the agent's own session"
+    )
+    got: list[Given | Nothing] = []
+    threads = [
+        Thread(target=lambda: got.append(next_task(made.parts, LANE, applicant))) for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert {each.task.number for each in got if isinstance(each, Given)} == {101}
+    assert (len(got), len(made.ledger.claims)) == (6, 1)
+
+
 def test_without_a_backlog_label_nothing_goes_out() -> None:
     made = Village()
     assert refused(made).why is Why.NO_BACKLOG

@@ -51,6 +51,20 @@ def test_a_claim_is_made_with_a_token_that_nobody_else_ever_sees(client: TestCli
     assert str(claim["token"]) not in client.get(f"{API}/{claim['id']}").text
 
 
+def test_a_claim_that_is_asked_for_again_with_the_same_secret_is_the_same_claim(
+    client: TestClient,
+) -> None:
+    secret = "a-secret-of-the-session-that-asks-0123"
+    first = made(client, session=secret)
+    assert first["token"] == secret
+    assert made(client, session=secret) == first
+    other = client.post(API, json={**AUTH, "session": "x" * 40}, headers=ADA)
+    assert other.status_code == 409
+    weak = client.post(API, json={**AUTH, "session": "short"}, headers=ADA)
+    assert (weak.status_code, weak.json()["field"]) == (422, "session")
+    assert secret not in client.get(API).text
+
+
 def test_the_loser_is_told_who_holds_what_since_when_and_how_to_ask(client: TestClient) -> None:
     first = made(client)
     answer = client.post(API, json={"task": "X", "claims": ["src/auth/x"]}, headers=ADA)

@@ -14,6 +14,7 @@ def test_every_task_of_a_fleet_lands_is_escalated_or_parked_and_no_work_is_lost(
     assert shown.code == 0, shown.out + shown.err
     told = dict(re.findall(r"^(\S.*?) {2,}(\S+)$", shown.out, re.MULTILINE))
     assert int(told["landed"]) + int(told["escalated"]) + int(told["parked"]) == 10
+    assert told["receipts in git"] == told["landed"]
     assert int(told["retries"]) >= 1
     assert int(told["reconciled claims"]) >= 1
     assert "Traceback" not in shown.err

@@ -86,8 +86,13 @@ class Fleet:
         for number in [each for each in self.tasks if each not in self.ends]:
             click.echo(f"#{number} came to no end.", err=True)
         for number in lost:
-            click.echo(f"#{number} has a receipt, and its work is not on the trunk.", err=True)
-        return 0 if done and not lost else 1
+            click.echo(
+                f"#{number} {self.ends[number]}, and its work is not where it should be.", err=True
+            )
+        unproven = sum(how == "landed" for how in self.ends.values()) - self._receipts()
+        if unproven:
+            click.echo(f"{unproven} landings have no receipt in git.", err=True)
+        return 0 if done and not lost and not unproven else 1
 
     def _write_backlog(self, count: int) -> None:
         hub, repo, grace = self.stage.hub, self.stage.repo, self.stage.cast.grace
@@ -169,12 +174,24 @@ class Fleet:
         self.ends = {number: how for number, how in ends.items() if number in self.tasks}
 
     def _lost(self) -> list[int]:
-        """Return the tasks that have a receipt although their file is not on the trunk."""
+        """Return landed tasks whose file is not on the trunk, and escalated ones without a branch."""
         clone, who = self.stage.clone, self.stage.cast.grace
         tip = clone.fetch(who)
         there = set(clone.git(who, "ls-tree", "--name-only", f"{tip}:work").split())
-        landed = [number for number, how in self.ends.items() if how == "landed"]
-        return [number for number in landed if f"task-{number}.txt" not in there]
+        heads = clone.git(who, "ls-remote", "--heads", clone.url)
+        branches = {line.partition("refs/heads/")[2] for line in heads.splitlines()}
+        kept = {"landed": {name.removesuffix(".txt") for name in there}, "escalated": branches}
+        return [
+            number
+            for number, how in self.ends.items()
+            if how in kept and f"task-{number}" not in kept[how]
+        ]
+
+    def _receipts(self) -> int:
+        """Return how many landings git itself has a receipt of."""
+        clone, who = self.stage.clone, self.stage.cast.grace
+        clone.git(who, "fetch", "--quiet", clone.url, "+refs/notes/mergebot:refs/notes/mergebot")
+        return len(clone.git(who, "notes", "--ref=mergebot", "list").splitlines())
 
     def _show(self, seconds: float) -> None:
         ends = Counter(self.ends.values())
@@ -188,6 +205,7 @@ class Fleet:
         rows = [
             ("tasks", str(len(self.tasks))),
             *((how, str(ends[how])) for how in ("landed", "escalated", "parked")),
+            ("receipts in git", str(self._receipts())),
             ("landed in a minute", f"{60 * ends['landed'] / max(seconds, 1):.1f}"),
             ("retries", str(did["retry"])),
             ("collisions", str(did["collision"])),

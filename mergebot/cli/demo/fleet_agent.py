@@ -9,9 +9,11 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_urlsafe
 from threading import Event
 
 from mergebot.adapters.bot_api import Bot, Declined, Json, of
@@ -20,6 +22,7 @@ from mergebot.cli.demo.sample import Change, Edit
 from mergebot.ports.errors import Refused, Unavailable
 
 LOOK_S = 0.5
+IDLE_S = 2.0
 WAIT_S = 300.0
 TRIES_MAX = 8
 SHARED = "work/shared.txt"
@@ -39,12 +42,15 @@ class Agent:
 
     def work(self) -> None:
         """Do one task after the other until the process is stopped."""
+        session = token_urlsafe(32)
         while True:
             try:
-                task = self.bot.post(of(self.repo, "claims", "next"), {})
+                task = self.bot.post(of(self.repo, "claims", "next"), {"session": session})
             except (Declined, Unavailable):
-                self.still.wait(LOOK_S)
+                # Each look lists the whole backlog, so those without work do not look all the time.
+                self.still.wait(IDLE_S)
                 continue
+            session = token_urlsafe(32)
             try:
                 self._do(task)
             except (Refused, Unavailable, HubError) as error:
@@ -67,7 +73,7 @@ class Agent:
         if "demo:die-late" in kinds:
             self._die_once(task)
         for _ in range(TRIES_MAX):
-            self.bot.post(of(self.repo, "candidates", pr), {})
+            self._patiently(lambda: self.bot.post(of(self.repo, "candidates", pr), {}))
             ended = self._wait(pr)
             if ended["state"] == "landed" or not ended["may_requeue"]:
                 return
@@ -111,17 +117,35 @@ class Agent:
 
     def _wait(self, pr: int) -> Json:
         for _ in range(int(WAIT_S / LOOK_S)):
-            found = self.bot.get(of(self.repo, "candidates", pr))
+            found = self._patiently(lambda: self.bot.get(of(self.repo, "candidates", pr)))
             if found["state"] in {"landed", "ejected", "cancelled"}:
                 return found
             self.still.wait(LOOK_S)
         raise Unavailable(f"#{pr} did not end within {WAIT_S:g} s")
 
     def _act(self, task: Json, what: str, body: Json) -> Json:
-        own: Json = {"token": task["token"], "generation": task["generation"]}
-        found = self.bot.post(of(self.repo, "claims", task["id"], what), own | body)
+        path = of(self.repo, "claims", task["id"])
+
+        def act() -> Json:
+            own: Json = {"token": task["token"], "generation": task["generation"]}
+            try:
+                return self.bot.post(f"{path}/{what}", own | body)
+            except Unavailable:
+                # It may have been done without an answer, which gives the claim a new generation.
+                task["generation"] = self._patiently(lambda: self.bot.get(path))["generation"]
+                raise
+
+        found = self._patiently(act)
         task["generation"] = found["generation"]
         return found
+
+    def _patiently(self, ask: Callable[[], Json]) -> Json:
+        """Ask until the bot answers: it may be starting again."""
+        while True:
+            try:
+                return ask()
+            except Unavailable:
+                self.still.wait(IDLE_S)
 
     def _die_once(self, task: Json) -> None:
         stone = self.room / f"died-{task['issue']}"

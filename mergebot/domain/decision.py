@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mergebot.domain.candidate import Candidate, Claim, Kind, Landed, State, Verified, runs_of
-from mergebot.domain.effects import Effect, EndClaim, PublishNotice, RemoveLabel
-from mergebot.domain.lane import RunOrder, Snapshot
+from mergebot.domain.effects import Effect, EndClaim, KeepHalt, PublishNotice, RemoveLabel
+from mergebot.domain.lane import Halt, RunOrder, Snapshot
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.story import Entry
@@ -35,6 +35,16 @@ class Decision:
         """Add an entry to the story."""
         entry = Entry(self.snapshot.now, pr, kind, text)
         return replace(self, entries=(*self.entries, entry), touched=True)
+
+    def halt(self, halt: Halt, text: str) -> "Decision":
+        """Let nothing land until somebody resumes, and let git remember it."""
+        return self.lane(halt=halt).tell("halted", text).want(KeepHalt())
+
+    def resume(self, text: str) -> "Decision":
+        """End the halt, in git too; whoever made it may have another clock."""
+        halt, now = self.snapshot.state.halt, self.snapshot.now
+        resumed = self.lane(halt=None, resumed_at=max(now, halt.since if halt else now))
+        return resumed.tell("resumed", text).want(KeepHalt())
 
     def want(self, *effects: Effect) -> "Decision":
         """Ask for effects."""

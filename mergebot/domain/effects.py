@@ -137,6 +137,16 @@ class LookAgain:
         return f"again:{self.pr}"
 
 
+@dataclass(frozen=True, slots=True)
+class KeepHalt:
+    """Let git remember whether the lane is halted, and why."""
+
+    @property
+    def key(self) -> str:
+        """Return what coalesces: only what the record says now is ever written."""
+        return "halt"
+
+
 Effect = (
     PublishNotice
     | Tell
@@ -148,4 +158,5 @@ Effect = (
     | EndClaim
     | LookEarly
     | LookAgain
+    | KeepHalt
 )

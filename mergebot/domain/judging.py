@@ -303,7 +303,7 @@ def _suspect(decision: Decision, alike: Sequence[Heard]) -> Decision:
     if decision.snapshot.state.halt is not None:
         return decision
     halt = Halt(text, now, "mergebot", "somebody looks at the gate and resumes")
-    return decision.lane(halt=halt).tell("halted", text)
+    return decision.halt(halt, text)
 
 
 def _alike(snapshot: Snapshot, last: Heard) -> Sequence[Heard]:

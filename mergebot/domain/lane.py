@@ -149,6 +149,7 @@ class LaneState:
 
     `asked` is who asked the bot to set a label that no candidate was made of yet, and `unsure` are the
     PRs whose comments are looked at again.
+    `resumed_at` is when somebody ended a halt last.
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
     is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
@@ -164,6 +165,7 @@ class LaneState:
     greens: tuple[Sha, ...] = ()
     health: Health = field(default_factory=UnknownHealth)
     halt: Halt | None = None
+    resumed_at: float = 0.0
     rules: Rules = field(default_factory=lambda: Rules(None, NoPolicy()))
     recovering: bool = False
     waiting: str = ""

@@ -66,7 +66,7 @@ def _with_sandboxes(decision: Decision) -> Decision:
         return decision
     text = f"no gate runs, because the sandbox cannot start: {said.why}"
     halt = Halt(text, snapshot.now, "mergebot", "somebody resumes once the sandbox starts")
-    return decision.lane(halt=halt).tell("halted", text)
+    return decision.halt(halt, text)
 
 
 def _overspent(decision: Decision) -> Decision:

@@ -102,6 +102,7 @@ class PushOutcome(IntEnum):
 
     FENCED: somebody else settled this landing meanwhile, so it may not happen any more.
     REPEATED: one of its commits has a receipt already: it landed once, and lands no more.
+    HALTED: a halt is kept beside the receipts.
     """
 
     LANDED = 0
@@ -110,6 +111,7 @@ class PushOutcome(IntEnum):
     UNCLEAR = 3
     FENCED = 4
     REPEATED = 5
+    HALTED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,17 @@ class Git(Protocol):
 
         Return the receipt of the one that did land, None where none did. The remote itself
         refuses a later one, so this holds however long its sender was paused.
+        """
+        ...
+
+    def halt(self) -> str:
+        """Return what the remote keeps of a halt beside the receipts, "" for none."""
+        ...
+
+    def replace_halt(self, old: str, new: str) -> bool:
+        """Keep `new` in the place of `old`, "" for none; False where it is not `old` any more.
+
+        While one is kept, no landing's push goes through.
         """
         ...
 

@@ -123,7 +123,7 @@ class Trial:
                 return decision
             ends = "somebody resumes after setting the check right"
             halt = Halt(text, decision.snapshot.now, "mergebot", ends)
-            return decision.lane(halt=halt).tell("halted", text)
+            return decision.halt(halt, text)
 
         decide(self.parts, self.lane, rule)
 

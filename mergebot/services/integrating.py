@@ -46,6 +46,7 @@ from mergebot.services.chain import request_for
 from mergebot.services.contracting import contract_turn
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
+from mergebot.services.halting import meet_halt
 from mergebot.services.loads import Load, load_of
 from mergebot.services.own_check import show_own_check
 from mergebot.services.own_labels import taken_off_by_mistake
@@ -233,6 +234,8 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
             raise Stale("somebody else settled this landing meanwhile")
         case PushOutcome.REPEATED:
             return _landed_before(hands, decision, load)
+        case PushOutcome.HALTED:
+            raise Stale(meet_halt(hands.parts, hands.git, decision.snapshot.lane))
         case PushOutcome.HEAD_REFUSED:
             return _without_the_moved(hands, decision, load)
 

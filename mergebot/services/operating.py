@@ -101,7 +101,7 @@ class Operating:
             if decision.snapshot.state.halt is not None:
                 return decision
             halt = Halt(reason.strip(), decision.snapshot.now, by.login, "somebody resumes")
-            return decision.lane(halt=halt).tell("halted", f"{by.login} halted: {reason.strip()}")
+            return decision.halt(halt, f"{by.login} halted: {reason.strip()}")
 
         decide(self.parts, lane, rule)
         note(self.parts, lane, Deed(by, "halt", why=reason.strip()))
@@ -114,7 +114,7 @@ class Operating:
             if decision.snapshot.state.halt is None:
                 return decision
             text = f"{by.login} resumed" + (f": {reason.strip()}" if reason.strip() else "")
-            return decision.lane(halt=None).tell("resumed", text)
+            return decision.resume(text)
 
         decide(self.parts, lane, rule)
         note(self.parts, lane, Deed(by, "resume", why=reason.strip()))

@@ -12,6 +12,7 @@ from mergebot.domain.effects import (
     DropCandidate,
     EndClaim,
     KeepCandidate,
+    KeepHalt,
     LookAgain,
     LookEarly,
     PublishNotice,
@@ -31,6 +32,7 @@ from mergebot.services.claiming import landed as end_landed_claim
 from mergebot.services.deciding import decide
 from mergebot.services.early_warning import look_early
 from mergebot.services.forks import close_unseen
+from mergebot.services.halting import keep_halt
 from mergebot.services.notifying import Form, Letter, letter_for
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -139,6 +141,8 @@ def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
             _label(parts, lane, pr, label)
         case KeepCandidate(pr, merged):
             _keep(parts, lane, pr, merged)
+        case KeepHalt():
+            keep_halt(parts, git_of(parts, lane), lane)
         case LookAgain(pr):
             unsettle(parts, lane, pr)
             _notice(parts, lane, pr, hold)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from mergebot.domain.candidate import Gating, Landing, Parked
+from mergebot.domain.candidate import Gating, Landing, Parked, Verified
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Checking, Red, Snapshot, UnknownHealth
 from mergebot.domain.limits import IDLE_ALARM_S, RUN_SILENT_S, RUN_UNTAKEN_S
@@ -149,8 +149,12 @@ def _due(snapshot: Snapshot) -> bool:
     """Tell whether time alone gives this lane something to decide."""
     now, health = snapshot.now, snapshot.state.health
     # What made the trunk red has been decided on, however long it stays red.
-    known = health.run if isinstance(health, Red) else ""
-    ended = any(run.result for name, run in snapshot.runs.items() if name != known)
+    known = {health.run} if isinstance(health, Red) else set()
+    if snapshot.state.halt is not None:
+        # What is green lands when somebody resumes, and not by time.
+        states = [each.state for each in snapshot.candidates]
+        known |= {each.verdict.run for each in states if isinstance(each, Verified)}
+    ended = any(run.result for name, run in snapshot.runs.items() if name not in known)
     if snapshot.state.waiting or ended:
         return True
     match health:

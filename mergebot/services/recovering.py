@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import structlog
 
 from mergebot.domain.decision import Decision
+from mergebot.domain.halting import read_halt
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.limits import LAST_WRITES
 from mergebot.domain.recovery import Past, PastLanding, finish, past_of, read_landing, rebuild
@@ -19,6 +20,7 @@ from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
 from mergebot.ports.leases import lane_lease
 from mergebot.services.deciding import decide
+from mergebot.services.halting import taken_back
 from mergebot.services.labelling import admit_labelled
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of
@@ -42,6 +44,7 @@ def recover(parts: Parts, lane: Lane) -> bool:
     if tip is None:
         raise Refused(f"{lane.repo} has no branch {lane.trunk}, so nothing can land there")
     past = _past(git, lane, tip)
+    halted = read_halt(git.halt())
     parts.leases.raise_to(lane_lease(lane), past.generation)
     missing = _described(parts, lane, git, _missing(parts, lane, past))
     for start in range(0, max(len(missing), 1), CHUNK):
@@ -53,7 +56,7 @@ def recover(parts: Parts, lane: Lane) -> bool:
     def end(decision: Decision) -> Decision:
         if not decision.snapshot.state.recovering:
             return decision
-        return finish(decision, past, landed=len(missing), kept=kept)
+        return taken_back(finish(decision, past, landed=len(missing), kept=kept), halted)
 
     ended = decide(parts, lane, end)
     log.info("recovered", lane=lane.repo, landed=len(missing), open=len(ended.candidates))

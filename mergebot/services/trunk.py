@@ -141,4 +141,4 @@ def locate(git: Git, decision: Decision) -> Decision:
 def _rewound(decision: Decision, known: Sha, tip: Sha) -> Decision:
     text = f"the trunk's tip {short(tip)} does not descend from {short(known)}: it was rewritten"
     halt = Halt(text, decision.snapshot.now, "mergebot", "somebody resumes after looking at it")
-    return decision.lane(halt=halt).tell("halted", text)
+    return decision.halt(halt, text)

@@ -49,6 +49,29 @@ def test_with_redis_emptied_in_mid_flight_the_queue_comes_back_and_nothing_lands
     bot.wait(parked, "cancelled")
 
 
+def test_a_halt_made_by_hand_is_read_back_from_git_when_redis_is_emptied(bot: Stack) -> None:
+    """Only somebody who resumes ends what a person stopped."""
+    bot.wait(bot.landing("unhalted"), "landed")
+    assert bot.post(f"/api/v1/repos/{REPO}/halt", {"reason": "a freeze"}) == 200
+    kept = ("ls-remote", "origin", "refs/notes/mergebot")
+    before = bot.work.git(*kept).out
+    eventually(lambda: bot.work.git(*kept).out != before, within_s=20, what="git hears of it")
+    behind = bot.landing("frozen")
+    bot.wait(behind, "queued")
+
+    bot.redis().flushall()
+
+    eventually(
+        lambda: (bot.queue().get("recovered") or {}).get("queued") == 1,
+        within_s=60,
+        what="the queue to come back",
+    )
+    assert bot.queue()["halted"]["reason"] == "a freeze"
+    assert not bot.landed_once("frozen")
+    assert bot.post(f"/api/v1/repos/{REPO}/resume", {"reason": "it is over"}) == 200
+    bot.wait(behind, "landed")
+
+
 def test_a_first_adoption_has_nothing_to_rebuild_and_says_so(tmp_path: Path) -> None:
     with stack(tmp_path) as fresh:
         recovered = adopted(fresh)

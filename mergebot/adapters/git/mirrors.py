@@ -13,9 +13,11 @@ from mergebot.adapters.git.push import (
     drop_trial,
     fence,
     keep_candidate,
+    kept_halt,
     push_fork,
     push_landing,
     push_trial,
+    replace_halt,
 )
 from mergebot.adapters.git.refs import branch_ref, pull_ref
 from mergebot.adapters.git.remote import Remote
@@ -156,6 +158,14 @@ class MirrorGit(Git):
     def fence(self, merged: Sha, generation: int) -> Receipt | None:
         """Settle whether `merged` landed: no push of it up to `generation` lands from now on."""
         return fence(self.remote, merged, generation)
+
+    def halt(self) -> str:
+        """Return what the remote keeps of a halt beside the receipts, "" for none."""
+        return kept_halt(self.remote)
+
+    def replace_halt(self, old: str, new: str) -> bool:
+        """Keep `new` in the place of `old`; False where it is not `old` any more."""
+        return replace_halt(self.remote, old, new)
 
     def push_fork(self, fork: Repository, branch: str, *, old: Sha, new: Sha) -> None:
         """Move a fork's branch from `old` to `new`; raises Refused where it is not at `old`."""

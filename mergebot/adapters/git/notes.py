@@ -15,6 +15,8 @@ from mergebot.domain.receipts import Receipt
 
 _DRAFT = f"{MIRROR}/draft"
 _HEX_LENGTHS = (40, 64)
+_HALT = "halt"
+"""A path that no note has, since notes are named by digits alone."""
 
 
 def write_notes(git: GitDir, notes: Sequence[tuple[Sha, Receipt]], *, onto: Sha | None) -> Sha:
@@ -44,6 +46,21 @@ def write_fence(git: GitDir, merged: Sha, generation: int, *, onto: Sha | None) 
     """Store a notes commit on top of `onto` that fences `merged`; return its id."""
     fence = f"M 100644 inline {_fence(merged)}\ndata {len(str(generation))}\n{generation}\n"
     return _commit(git, f"Fenced {merged}\n", fence.encode(), onto=onto)
+
+
+def write_halt(git: GitDir, text: str, *, onto: Sha | None) -> Sha:
+    """Store a notes commit on top of `onto` that keeps a halt, or none where `text` is ""."""
+    raw = text.encode()
+    kept = f"M 100644 inline {_HALT}\ndata {len(raw)}\n".encode() + raw + b"\n"
+    if not text:
+        return _commit(git, "Resumed\n", f"D {_HALT}\n".encode(), onto=onto)
+    return _commit(git, "Halted\n", kept, onto=onto)
+
+
+def read_halt(git: GitDir, *, tip: Sha | None) -> str:
+    """Return the halt that a notes commit keeps, "" for none."""
+    ((_, kind, text),) = batch(git, [f"{tip}:{_HALT}"]) if tip else [("", "", b"")]
+    return text.decode("utf-8", "replace") if kind == "blob" else ""
 
 
 def read_fence(git: GitDir, merged: Sha, *, tip: Sha | None) -> int:

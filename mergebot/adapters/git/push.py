@@ -13,7 +13,15 @@ from secrets import token_hex
 from mergebot.adapters.git.command import GitDir
 from mergebot.adapters.git.locks import Area, if_free
 from mergebot.adapters.git.mirror import fetch_notes, known_notes
-from mergebot.adapters.git.notes import noted, read_fence, read_receipt, write_fence, write_notes
+from mergebot.adapters.git.notes import (
+    noted,
+    read_fence,
+    read_halt,
+    read_receipt,
+    write_fence,
+    write_halt,
+    write_notes,
+)
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
 from mergebot.adapters.git.reading import is_ancestor
@@ -104,6 +112,30 @@ def fence(remote: Remote, merged: Sha, generation: int) -> Receipt | None:
     raise Unavailable("the notes of the landings kept moving")
 
 
+def kept_halt(remote: Remote) -> str:
+    """Return the halt that the remote keeps, "" for none."""
+    return read_halt(remote.git, tip=fetch_notes(remote))
+
+
+def replace_halt(remote: Remote, old: str, new: str) -> bool:
+    """Keep `new` where `old` is kept; raises Unavailable, and Refused when the remote says no."""
+    for _ in range(_NOTES_TRIES):
+        notes = fetch_notes(remote)
+        if read_halt(remote.git, tip=notes) != old:
+            return False
+        if old == new:
+            return True
+        written = write_halt(remote.git, new, onto=notes)
+        answer = _push(remote, [_Move(NOTES, notes or "", written)])
+        result = parse(answer).get(NOTES, UNKNOWN)
+        if result.fate is Fate.DONE and not answer.code:
+            _remember(remote.git, {MIRROR_NOTES: written})
+            return True
+        if result.fate is not Fate.STALE:
+            raise _failure(answer, NOTES)
+    raise Unavailable("the notes of the landings kept moving")
+
+
 def _attempt(
     remote: Remote, push: Push, moves: Sequence[_Move], *, notes: Sha | None
 ) -> PushOutcome:
@@ -111,6 +143,8 @@ def _attempt(
         return PushOutcome.FENCED
     if noted(remote.git, [each.merged for each in push.all], tip=notes):
         return PushOutcome.REPEATED
+    if read_halt(remote.git, tip=notes):
+        return PushOutcome.HALTED
     receipts = [(each.merged, each.receipt) for each in push.all]
     written = write_notes(remote.git, receipts, onto=notes)
     answer = _push(remote, [*moves, _Move(NOTES, notes or "", written)])

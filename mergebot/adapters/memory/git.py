@@ -160,6 +160,8 @@ class MemoryGit(Git):
             return PushOutcome.FENCED
         if any(each.merged in self.remote.now.notes for each in push.all):
             return PushOutcome.REPEATED
+        if self.remote.now.halt:
+            return PushOutcome.HALTED
         if heads.get(trunk) != push.base:
             return PushOutcome.TRUNK_MOVED
         if trunk in self.remote.protected:
@@ -183,6 +185,17 @@ class MemoryGit(Git):
             return Receipt(text)
         self.remote.fence(merged, generation)
         return None
+
+    def halt(self) -> str:
+        """Return what the remote keeps of a halt, "" for none."""
+        return self.remote.seen.halt
+
+    def replace_halt(self, old: str, new: str) -> bool:
+        """Keep `new` in the place of `old`; False where it is not `old` any more."""
+        if self.remote.now.halt != old:
+            return False
+        self.remote.halt(new)
+        return True
 
     def push_fork(self, fork: Repository, branch: str, *, old: Sha, new: Sha) -> None:
         """Refuse: of a fork only its pull requests' heads are kept here."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mergebot.adapters.memory.objects import Objects, Tree
 from mergebot.domain.ids import Actor, Sha
@@ -29,12 +29,13 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Refs:
-    """Every ref, every receipt and every fence as of one moment."""
+    """Every ref, every receipt, every fence and the halt as of one moment."""
 
     at: float
     heads: Mapping[str, Sha]
     notes: Mapping[Sha, str]
     fences: Mapping[Sha, int] = field(default_factory=dict)
+    halt: str = ""
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class Remote:
             if sha is None:
                 heads.pop(ref, None)
         at = self.clock.now()
-        self.history.append(Refs(at, heads, {**before.notes, **notes}, before.fences))
+        self.history.append(replace(before, at=at, heads=heads, notes={**before.notes, **notes}))
         moved = [RefMove(ref, before.heads.get(ref), sha) for ref, sha in refs.items()]
         event = Moved(at, by, tuple(each for each in moved if each.old != each.new))
         self.moves.append(event)
@@ -104,7 +105,11 @@ class Remote:
         """Note on the remote that no push of `merged` up to `generation` may land any more."""
         now = self.now
         fences = {**now.fences, merged: generation}
-        self.history.append(Refs(self.clock.now(), now.heads, now.notes, fences))
+        self.history.append(replace(now, at=self.clock.now(), fences=fences))
+
+    def halt(self, text: str) -> None:
+        """Keep a halt on the remote, "" for none."""
+        self.history.append(replace(self.now, at=self.clock.now(), halt=text))
 
     def push(self, by: Actor, branch: str, sha: Sha) -> None:
         """Move a branch, wherever it was."""

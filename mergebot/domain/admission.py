@@ -248,12 +248,17 @@ def _asked(request: Request) -> tuple[Reason, str] | None:
 
 def _same_again(request: Request, latest: Candidate | None) -> Ejected | None:
     """Return how this very head ended before: asking again is answered with the same evidence."""
-    if latest is None or isinstance(request.way, Retried) or latest.head != request.head:
-        return None
-    if not isinstance(latest.state, Ejected):
+    failed = judged(latest, request.head)
+    if latest is None or failed is None or isinstance(request.way, Retried):
         return None
     # Outside which claim it was: another one may hold the same change.
-    if latest.state.reason is Reason.OUT_OF_SCOPE and _paths(request.claim) != _paths(latest.claim):
+    strayed = failed.reason is Reason.OUT_OF_SCOPE
+    return None if strayed and _paths(request.claim) != _paths(latest.claim) else failed
+
+
+def judged(latest: Candidate | None, head: Sha) -> Ejected | None:
+    """Return how a PR whose newest candidate is `latest` failed at this very head, if it did."""
+    if latest is None or latest.head != head or not isinstance(latest.state, Ejected):
         return None
     spends = consequence(latest.state.reason).spends
     return latest.state if spends == "failure" else None
@@ -261,6 +266,16 @@ def _same_again(request: Request, latest: Candidate | None) -> Ejected | None:
 
 def _paths(claim: Claim | NoClaim | Overlap | tuple[str, ...]) -> tuple[str, ...]:
     return claim.patterns if isinstance(claim, Claim) else ()
+
+
+def repeats(candidate: Candidate, latest: Candidate | None) -> bool:
+    """Tell whether a new candidate only ends as the one before it did: nothing is new then."""
+    if latest is None or candidate.head != latest.head:
+        return False
+    ended, before = candidate.state, latest.state
+    if not isinstance(ended, Ejected | Cancelled) or not isinstance(before, Ejected | Cancelled):
+        return False
+    return replace(ended, at=0.0) == replace(before, at=0.0)
 
 
 def _waits(snapshot: Snapshot, request: Request) -> Parked | None:

@@ -32,13 +32,17 @@ from mergebot.domain.gate import StepResult
 from mergebot.domain.judging import names
 from mergebot.domain.ledger import LedgerClaim
 from mergebot.domain.markdown import Markdown, escape, one_line
+from mergebot.domain.policy import BudgetPolicy, Policy
 from mergebot.domain.reasons import Fault, Reason, consequence
 from mergebot.domain.status import (
     NOWHERE,
     Document,
     Place,
     Setting,
+    explanation,
     hidden_line,
+    next_action,
+    reason_of,
     status_document,
 )
 from mergebot.domain.wording import count, duration
@@ -165,6 +169,18 @@ def template_of(state: State) -> str:
 def told(text: str) -> tuple[str, Mapping[str, object]]:
     """Return the letter that answers a request which made no candidate, and its facts."""
     return "notices/told.md.j2", {"text": text}
+
+
+def turned_away(candidate: Candidate, policy: Policy | None, trunk: str) -> str:
+    """Return the sentence for whoever asked for a PR that was not queued."""
+    budget = policy.budget if policy else BudgetPolicy()
+    left = max(budget.failures - candidate.budget.failures, 0)
+    text = explanation(candidate.state).split("\n", 1)[0].rstrip(" .:")
+    why = text or headline_of(candidate.state, trunk)
+    reason = reason_of(candidate.state)
+    spent = reason is not None and consequence(reason).spends == "failure" and left > 0
+    again = ", or `retry` it with a reason" if spent else ""
+    return f"#{candidate.pr} is not queued ({reason}): {why}; next: {next_action(candidate, left)}{again}"
 
 
 def holders_text(sentence: str, holders: Sequence[LedgerClaim], now: float) -> str:

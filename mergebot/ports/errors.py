@@ -24,5 +24,9 @@ class Missing(Refused):
     """The thing asked for is not there, or may not be seen."""
 
 
+class TurnedAway(Refused):
+    """A pull request was asked for and not queued; its own comment says why, and what to do."""
+
+
 class Barred(Refused):
     """The bot's own account may not do this at all, whoever the work is for."""

@@ -13,7 +13,7 @@ class Operator(Protocol):
     """
 
     def enqueue(self, lane: Lane, pr: int, by: Actor) -> None:
-        """Queue a PR at its present head, by setting its label."""
+        """Queue a PR at its present head, by setting its label; refused where it ends at once."""
         ...
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:

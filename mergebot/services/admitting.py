@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, replace
 
-from mergebot.domain.admission import Labelled, Request, Retried, admit
+from mergebot.domain.admission import Labelled, Request, Retried, admit, repeats
 from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.decision import Decision
-from mergebot.domain.effects import AddLabel, DropCandidate
+from mergebot.domain.effects import AddLabel, DropCandidate, RemoveLabel
 from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import READ_GOOD_S
@@ -41,6 +41,7 @@ class Wish:
 def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
     """Admit a PR, once per open head, and return its candidate.
 
+    One that would only end as the newest did at this head makes no new one: that one is returned.
     Raises Unavailable or Refused when the forge cannot be asked.
     """
     began = wish.read_at or parts.clock.now()
@@ -58,6 +59,10 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
         latest = parts.store.latest(lane, wish.pull.number)
         candidate = admit(decision.snapshot, request, latest)
         text = f"{request.actor.login} asked to land {request.head[:7]}"
+        if repeats(candidate, latest):
+            label = label_of(candidate.kind, queue_policy(decision.snapshot))
+            told = decision.tell("asked", f"{text}, which was answered before", pr=candidate.pr)
+            return told.want(RemoveLabel(candidate.pr, label))
         admitted = decision.put(candidate).lane(next_seq=candidate.seq + 1)
         admitted = admitted.tell("asked", text, pr=candidate.pr)
         return admitted.move(candidate, candidate.state, _words(candidate))

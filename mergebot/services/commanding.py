@@ -21,7 +21,7 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.limits import COMMAND_GOOD_S, LABEL_SLACK_S
 from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import TO_HALT, Permission
-from mergebot.ports.errors import Refused
+from mergebot.ports.errors import Refused, TurnedAway
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
 from mergebot.services.operating import Operating
@@ -85,6 +85,9 @@ def _obey(parts: Parts, lane: Lane, news: CommentMade, command: Command | Comman
         return
     try:
         sentence = _do(parts, lane, news, command)
+    except TurnedAway:
+        parts.forge.react(lane.repo, news.comment_id, REFUSED)
+        return
     except Refused as error:
         _say(parts, lane, news, str(error))
         return
@@ -114,6 +117,8 @@ def press(parts: Parts, lane: Lane, news: CheckAsked) -> None:
         else:
             why = "asked again on the check"
             operating.retry(lane, news.number, news.actor, why, seen=news.head)
+    except TurnedAway:
+        return
     except Refused as error:
         text = f"{str(error)[:1].upper()}{str(error)[1:]}."
         topic = f"button-{news.wish}-{news.attempt}-{parts.store.read(lane).revision}"

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass, replace
 
-from mergebot.domain.admission import Labelled, Retried
-from mergebot.domain.candidate import Cancelled, Kind, Landing
+from mergebot.domain.admission import Labelled, Retried, judged
+from mergebot.domain.candidate import Cancelled, Candidate, Ejected, Kind, Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Asked, Green, Halt
+from mergebot.domain.notices import turned_away
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
-from mergebot.ports.errors import Refused
+from mergebot.ports.errors import Refused, TurnedAway
 from mergebot.services.admitting import Wish, bring_in, queue_policy, want_label
 from mergebot.services.deciding import decide
 from mergebot.services.deeds import Deed, note
@@ -41,7 +42,8 @@ class Operating:
     def enqueue(self, lane: Lane, pr: int, by: Actor, *, asked_at: float = 0.0) -> None:
         """Queue a PR at its present head, by setting its label.
 
-        A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then.
+        A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then, and
+        one for a head that failed already changes nothing. Raises TurnedAway where it ends at once.
         """
         self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
         note(self.parts, lane, Deed(by, "queue", pr))
@@ -138,6 +140,11 @@ class Operating:
         moved = pushed_at is not None and pushed_at >= asked_at
         if moved or seen not in {None, pull.head}:
             raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
+        before = self.parts.store.latest(lane, pr)
+        failed = judged(before, pull.head) if isinstance(way, Labelled) else None
+        # Where it strayed, it may have got a wider claim since.
+        if before is not None and failed is not None and failed.reason is not Reason.OUT_OF_SCOPE:
+            raise Refused(self._turned_away(lane, before))
         kind = self._kind(lane, pull, way)
         why = way.why if isinstance(way, Retried) else ""
         remember(self.parts, lane, Asked(pr, pull.head, by, read_at, why))
@@ -145,8 +152,15 @@ class Operating:
         if self.parts.store.read(lane).state.recovering:
             # The label is the record: the rebuild admits it in its turn.
             return
-        bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way, read_at))
+        became = bring_in(self.parts, lane, Wish(pull, pull.head, kind, by, way, read_at))
         self.parts.doorbell.tick(lane)
+        if isinstance(became.state, Ejected | Cancelled):
+            new = before is None or before.attempt != became.attempt
+            refusal = TurnedAway if new else Refused
+            raise refusal(self._turned_away(lane, became))
+
+    def _turned_away(self, lane: Lane, candidate: Candidate) -> str:
+        return turned_away(candidate, self.parts.store.read(lane).policy, lane.trunk)
 
     def _authority(self, by: Actor) -> Permission:
         """Return what `by` may do where the forge cannot tell: as the bot only its admin asks."""

@@ -1,9 +1,14 @@
+import pytest
+
 from mergebot.adapters.memory.bell import Ring
 from mergebot.adapters.memory.news import news_body
 from mergebot.domain.ids import Sha
 from mergebot.domain.limits import COMMAND_GOOD_S
 from mergebot.domain.news import CheckAsked, CommentMade, News
-from tests.support.world import ADA, BO, LANE, REPO, World
+from mergebot.domain.reasons import Reason
+from mergebot.ports.errors import Refused
+from mergebot.services.operating import Operating
+from tests.support.world import ADA, BO, BOT, LANE, RAY, REPO, RULES, World
 
 BROKEN = {"broken": "1"}
 
@@ -92,3 +97,49 @@ def test_try_again_delivered_twice_is_one_more_attempt() -> None:
 def pressed(pr: int, head: Sha, attempt: int) -> CheckAsked:
     """Return what the forge tells when somebody presses the button."""
     return CheckAsked(REPO.full_name, REPO.id, pr, "rerun", BO, head, attempt)
+
+
+def test_asking_again_for_a_head_that_failed_changes_nothing_and_says_so_by_every_door() -> None:
+    world = World()
+    pr = world.opens_pr(files=BROKEN)
+    world.gates.red.add("broken")
+    world.labels(pr)
+    world.runs_until_quiet()
+    told, labels = len(world.hosting.comments), len(world.hosting.labels[pr])
+    for _ in range(2):
+        with pytest.raises(Refused, match=r"is not queued .*The step test failed"):
+            Operating(world.parts).enqueue(LANE, pr, BO)
+        world.runs_until_quiet()
+    assert len(world.hosting.labels[pr]) == labels
+    world.labels(pr)
+    world.runs_until_quiet()
+    assert world.candidate(pr).attempt == 1
+    assert len(world.hosting.comments) == told
+    assert world.pull(pr).labels == ()
+
+
+def test_asking_again_without_having_removed_the_cause_writes_no_further_comment() -> None:
+    world = World()
+    pr = world.opens_pr()
+    refusals = []
+    for _ in range(3):
+        with pytest.raises(Refused) as refused:
+            Operating(world.parts).enqueue(LANE, pr, RAY)
+        refusals.append(str(refused.value))
+        world.runs_until_quiet()
+    assert "ray has read permission here; queueing needs write or more" in refusals[0]
+    assert world.candidate(pr).attempt == 1
+    assert len(world.told(pr)) == 1
+    world.labels(pr)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
+
+
+def test_a_comment_that_asks_for_what_is_refused_at_once_gets_one_answer() -> None:
+    world = World("[queue]\nfork_pull_requests = false\n" + RULES)
+    pr = world.opens_pr(fork=True)
+    comment = world.says(pr, "@mergebot queue")
+    world.runs_until_quiet()
+    assert world.ended(pr) == ("ejected", Reason.NOT_PERMITTED)
+    assert world.hosting.reactions[comment] == {"confused"}
+    assert len([each for each in world.hosting.comments.values() if each.author == BOT]) == 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from mergebot.domain.candidate import Candidate, Claim, Kind, Landed, State, Verified, runs_of
 from mergebot.domain.effects import Effect, EndClaim, KeepHalt, PublishNotice, RemoveLabel
+from mergebot.domain.halting import joined
 from mergebot.domain.lane import Halt, RunOrder, Snapshot
 from mergebot.domain.policy import QueuePolicy
 from mergebot.domain.receipts import Receipt
@@ -37,8 +38,14 @@ class Decision:
         return replace(self, entries=(*self.entries, entry), touched=True)
 
     def halt(self, halt: Halt, text: str) -> "Decision":
-        """Let nothing land until somebody resumes, and let git remember it."""
-        return self.lane(halt=halt).tell("halted", text).want(KeepHalt())
+        """Let nothing land until somebody resumes, and let git remember it.
+
+        A halt that stands already is not replaced: both have to be over.
+        """
+        both = joined(self.snapshot.state.halt, halt)
+        if both == self.snapshot.state.halt:
+            return self
+        return self.lane(halt=both).tell("halted", text).want(KeepHalt())
 
     def resume(self, text: str) -> "Decision":
         """End the halt, in git too; whoever made it may have another clock."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import Candidate, Claim, Ejected, PlainEvidence, ended_at
+from mergebot.domain.halting import OWN_HALT
 from mergebot.domain.lane import Halt, Snapshot
 from mergebot.domain.ledger import ASKED, Collision, Ledger, LedgerClaim, Note
 from mergebot.domain.policy import BudgetPolicy
@@ -20,9 +21,6 @@ from mergebot.domain.wording import count, listed
 
 COLLISIONS_ASKED = 3
 """Refusals of one task by another's claim before it is a person's matter: the first may just wait."""
-
-OWN_HALT = "mergebot"
-"""Who halted where no person did."""
 
 
 @dataclass(frozen=True, slots=True)

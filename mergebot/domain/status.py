@@ -38,6 +38,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.gate import StepResult
 from mergebot.domain.ids import Lane
 from mergebot.domain.judging import names
+from mergebot.domain.lane import Halt
 from mergebot.domain.markdown import plain
 from mergebot.domain.names import render_path
 from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults
@@ -66,12 +67,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a status needs to know about the lane: its rules, and where pages and remote are."""
+    """What a status needs to know about the lane: its rules, and where pages and remote are.
+
+    `halt` is left out where what is written stands for longer than a halt may.
+    """
 
     lane: Lane
     policy: Policy | PolicyFaults | NoPolicy
     base_url: str
     remote: str = "origin"
+    halt: Halt | None = None
 
     @property
     def budget(self) -> BudgetPolicy:
@@ -84,6 +89,8 @@ class Setting:
 
 
 NOWHERE = Place()
+GOING_ON = Queued | Blocked | Gating | Failing | Verified
+"""The states that lead to a landing without anybody's doing, unless the queue is halted."""
 
 
 def state_name(state: State) -> str:
@@ -146,9 +153,9 @@ def status_document(candidate: Candidate, setting: Setting, place: Place = NOWHE
         "attempt": candidate.attempt,
         "failures_left": left,
         "may_requeue": may_requeue(candidate, left),
-        "next_action": next_action(candidate, left),
+        "next_action": _after_halt(state, setting.halt) or next_action(candidate, left),
         "repro": _repro(candidate, setting),
-        "text": explanation(state) or _without_rules(state, setting.policy),
+        "text": _text(state, setting),
         "url": setting.page(candidate.pr),
     }
 
@@ -206,6 +213,25 @@ def explanation(state: State) -> str:
             return _judging(judging)
         case _:
             return ""
+
+
+def _text(state: State, setting: Setting) -> str:
+    own = explanation(state) or _without_rules(state, setting.policy)
+    return " ".join(filter(None, (_halted(state, setting.halt), own)))
+
+
+def _halted(state: State, halt: Halt | None) -> str:
+    """Return why one that would go on by itself does not, while the queue is halted."""
+    if halt is None or not isinstance(state, GOING_ON):
+        return ""
+    return plain(
+        f"The queue is halted by {halt.by}: {halt.reason}. Nothing lands until {halt.ends_when}."
+    )
+
+
+def _after_halt(state: State, halt: Halt | None) -> str:
+    waits = halt is not None and isinstance(state, GOING_ON)
+    return f"nothing; it goes on once {halt.ends_when}" if halt and waits else ""
 
 
 def _without_rules(state: State, policy: Policy | PolicyFaults | NoPolicy) -> str:

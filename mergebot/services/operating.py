@@ -95,13 +95,11 @@ class Operating:
         self.parts.doorbell.tick(lane)
 
     def halt(self, lane: Lane, by: Actor, reason: str) -> None:
-        """Let nothing land until somebody resumes."""
+        """Let nothing land until somebody resumes; beside a halt that stands, for both reasons."""
         if not reason.strip():
             raise Refused("a halt needs a reason: people will ask")
 
         def rule(decision: Decision) -> Decision:
-            if decision.snapshot.state.halt is not None:
-                return decision
             halt = Halt(reason.strip(), decision.snapshot.now, by.login, "somebody resumes")
             return decision.halt(halt, f"{by.login} halted: {reason.strip()}")
 

@@ -215,7 +215,7 @@ class Reporting:
     def _scene(self, snapshot: Snapshot) -> Scene:
         lane, policy = snapshot.lane, snapshot.state.rules.policy
         remote = f"{self.forge_url.rstrip('/')}/{lane.repo}.git" if self.forge_url else "origin"
-        setting = Setting(lane, policy, self.base_url, remote)
+        setting = Setting(lane, policy, self.base_url, remote, snapshot.state.halt)
         return scene(snapshot, setting, self.runs.usual_seconds(snapshot.lane))
 
     def _idle_s(self, snapshot: Snapshot) -> int:

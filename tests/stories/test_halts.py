@@ -1,5 +1,6 @@
 """Halts that outlive Redis, because git remembers them beside the receipts."""
 
+from mergebot.domain.status import Setting, status_document
 from mergebot.services.operating import Operating
 from mergebot.services.publishing import publish
 from tests.support.world import KIM, LANE, World
@@ -72,3 +73,46 @@ def test_a_halt_that_nobody_can_read_halts() -> None:
     world.runs_until_quiet()
     assert world.landed == []
     assert world.lane.halt is not None
+
+
+def test_a_halt_by_hand_beside_another_one_takes_over_with_both_reasons() -> None:
+    world = World()
+    first = world.tip
+    world.pushes_to_trunk({"meanwhile": "1"})
+    world.runs_until_quiet()
+    world.rewinds_trunk_to(world.commits({"else": "1"}, on=first))
+    world.runs_until_quiet()
+    halted(world)
+    halted(world)
+    halt = world.lane.halt
+    assert halt is not None
+    assert halt.by == KIM.login
+    assert halt.reason.startswith("a freeze; besides: the trunk's tip")
+    assert halt.reason.count("a freeze") == 1
+    assert halt.ends_when == "somebody resumes after looking at it"
+
+
+def test_a_trunk_that_is_rewritten_does_not_lift_a_halt_by_hand() -> None:
+    world = World()
+    first = world.tip
+    world.pushes_to_trunk({"meanwhile": "1"})
+    world.runs_until_quiet()
+    halted(world)
+    world.rewinds_trunk_to(world.commits({"else": "1"}, on=first))
+    world.runs_until_quiet()
+    halt = world.lane.halt
+    assert halt is not None
+    assert (halt.by, halt.reason.split(";")[0]) == (KIM.login, "a freeze")
+    assert "it was rewritten" in halt.reason
+
+
+def test_what_waits_behind_a_halt_says_so_to_whoever_looks() -> None:
+    world = World()
+    halted(world)
+    pr = world.opens_pr()
+    world.labels(pr)
+    world.runs_until_quiet()
+    setting = Setting(LANE, world.lane.rules.policy, "https://queue.test", halt=world.lane.halt)
+    document = status_document(world.candidate(pr), setting)
+    assert "halted by kim: a freeze" in str(document["text"])
+    assert document["next_action"] == "nothing; it goes on once somebody resumes"

@@ -120,9 +120,10 @@ class Gating:
 
 
 class Question(StrEnum):
-    """What one more gate run can tell about a red one: is it red alone, is it red again."""
+    """What one more gate run can tell about a red one: is it red alone, again, and since when."""
 
     ALONE = "alone"
+    AMONG = "among"
     AGAIN = "again"
 
 
@@ -135,7 +136,9 @@ class Unjudged:
 class Doubt:
     """To be settled by gating `commit`, which stands on `base`, if a slot is idle before `until`.
 
-    `others` are the PRs that landed since the candidate's own merge base.
+    `others` are the PRs that landed since the candidate's own merge base. Once the run `proof` was
+    green alone, they are those among which it turns red, in order, and it is replayed on `base`;
+    `likely` are those who were doubted first.
     """
 
     question: Question
@@ -143,6 +146,8 @@ class Doubt:
     base: Sha
     others: tuple[int, ...]
     until: float
+    proof: str = ""
+    likely: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

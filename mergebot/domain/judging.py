@@ -1,7 +1,8 @@
 """Whose fault a red gate is, once its base is known to be green.
 
 Where others landed between a candidate's own merge base and the base it failed on, its head is
-gated alone: green alone, it fails only in combination with them. Where nothing else tells, it runs
+gated alone: green alone, it fails only in combination with one of them, which is looked for by
+halving (narrowing.py). Where nothing else tells, it runs
 once more on the same commit: a pass then is a flaky one. Either takes a slot that nobody else has a
 use for, and gives it back at once when somebody does; meanwhile the candidate blocks nobody. What
 no idle slot settles in time is the candidate's own, since the base is green without it.
@@ -13,7 +14,7 @@ their failures cost is given back.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mergebot.domain import isolation
+from mergebot.domain import isolation, narrowing
 from mergebot.domain.candidate import (
     Candidate,
     Doubt,
@@ -32,10 +33,11 @@ from mergebot.domain.candidate import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import KeepCandidate
 from mergebot.domain.gate import Failed, GateResult, NoVerdict, Passed, Verdict
-from mergebot.domain.ids import Sha, short
-from mergebot.domain.lane import Checking, Green, Halt, Heard, Red, Run, RunOrder, Snapshot
+from mergebot.domain.ids import Sha
+from mergebot.domain.lane import Green, Halt, Heard, Run, Snapshot
 from mergebot.domain.limits import RUN_SILENT_S
 from mergebot.domain.reasons import Fault, Reason, consequence
+from mergebot.domain.trials import idle
 from mergebot.domain.wording import listed
 
 JUDGING_WAIT_S = 120.0
@@ -50,10 +52,11 @@ OTHERS_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A PR that landed since a candidate's own merge base, and the files it changed."""
+    """A PR that landed since a candidate's own merge base, the files it changed, and its commit."""
 
     pr: int
     paths: tuple[str, ...]
+    commit: Sha | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,66 +79,6 @@ def conclude(decision: Decision, backgrounds: Backgrounds) -> Decision:
             if found == candidate:
                 decision = _judge(decision, candidate, state, backgrounds.get(candidate.pr))
     return decision
-
-
-def start(decision: Decision, candidate: Candidate, order: RunOrder) -> Decision:
-    """Let the run `order` settle the doubt about a candidate."""
-    state = candidate.state
-    if not isinstance(state, Failing) or not isinstance(state.judging, Doubt):
-        return decision
-    trial = candidate.moved(replace(state, judging=Trial(state.judging, order.run)))
-    what = "alone" if state.judging.question is Question.ALONE else "once more"
-    text = f"{short(order.merged)} is gated {what} on an idle slot, to tell whose fault it is"
-    return decision.put(trial).order(order).tell("judging", text, pr=candidate.pr)
-
-
-def waiting(snapshot: Snapshot) -> Sequence[tuple[Candidate, Doubt]]:
-    """Return the doubts that slots are idle for now, those who failed first in front."""
-    found = [
-        (each, each.state.judging)
-        for each in snapshot.candidates
-        if isinstance(each.state, Failing) and isinstance(each.state.judging, Doubt)
-    ]
-    return found[: max(0, idle(snapshot))]
-
-
-def make_way(decision: Decision) -> Decision:
-    """Give slots back that trials hold while a candidate's own gate waits for one."""
-    surplus = -idle(decision.snapshot)
-    for candidate in reversed(decision.snapshot.candidates):
-        state = candidate.state
-        if surplus <= 0 or not isinstance(state, Failing) or not isinstance(state.judging, Trial):
-            continue
-        run = decision.snapshot.runs.get(state.judging.run)
-        if run is not None and run.result is not None:
-            continue
-        surplus -= 1
-        again = candidate.moved(replace(state, judging=state.judging.doubt))
-        text = "another gate needs the slot: judging it waits"
-        decision = (
-            decision.put(again).stop(state.judging.run).tell("judging", text, pr=candidate.pr)
-        )
-    return decision
-
-
-def idle(snapshot: Snapshot) -> int:
-    """Return how many slots no run has a use for; below zero where runs wait for one."""
-    runs: set[str] = set()
-    for each in snapshot.candidates:
-        match each.state:
-            case Gating(run=run) | Failing(judging=Trial(run=run)):
-                runs.add(run)
-            case _:
-                pass
-    match snapshot.state.health:
-        case Checking(run=run):
-            runs.add(run)
-        case Red(probe=probe) if probe:
-            runs.add(probe)
-        case _:
-            pass
-    ended = sum(name in snapshot.runs and snapshot.runs[name].result is not None for name in runs)
-    return snapshot.capacity.counted - (len(runs) - ended)
 
 
 def hear_green(decision: Decision, before: Snapshot) -> Decision:
@@ -214,15 +157,96 @@ def _judge(
                 f"{state.result.step.name} is red on a green base: whose fault it is is found out"
             )
             return decision.put(judged).tell("judging", text, pr=candidate.pr)
-        case Doubt(until=until):
-            return decision if now < until else eject(decision, candidate, own)
+        case Doubt(until=until) as doubt:
+            if now < until:
+                return decision
+            if doubt.proof:
+                return _clash(decision, candidate, doubt, doubt.others)
+            return eject(decision, candidate, own)
         case Trial(doubt, name):
             result = outcome(decision.snapshot.runs.get(name), now)
-            if isinstance(result, Passed):
-                return _green(decision, candidate, state, doubt, name=name, result=result)
-            if isinstance(result, Failed):
-                return eject(decision, candidate, replace(own, proof=name))
-            return decision if result is None else eject(decision, candidate, own)
+            if result is None:
+                return decision
+            if doubt.proof:
+                return _halved(decision, candidate, doubt, result, background)
+            return _tried(decision, candidate, doubt, name=name, result=result, found=background)
+
+
+def _tried(
+    decision: Decision,
+    candidate: Candidate,
+    doubt: Doubt,
+    *,
+    name: str,
+    result: GateResult,
+    found: Background | None,
+) -> Decision:
+    """Conclude from the run `name`, of the change alone or again."""
+    state = candidate.state
+    if not isinstance(state, Failing):
+        return decision
+    own = GateEvidence(state.merge, state.run, state.result, Fault.CANDIDATE)
+    match result:
+        case Passed() if doubt.question is Question.ALONE:
+            others = tuple(each.pr for each in found.landed) if found else ()
+            return _narrow(decision, candidate, replace(doubt, proof=name), others, found)
+        case Passed():
+            return _flaky(decision, candidate, state, name=name, result=result)
+        case Failed():
+            return eject(decision, candidate, replace(own, proof=name))
+        case NoVerdict():
+            return eject(decision, candidate, own)
+
+
+def _halved(
+    decision: Decision,
+    candidate: Candidate,
+    doubt: Doubt,
+    result: GateResult,
+    background: Background | None,
+) -> Decision:
+    """Conclude from the run on what landed up to the middle of those that are left."""
+    if isinstance(result, NoVerdict):
+        return _clash(decision, candidate, doubt, doubt.others)
+    others = narrowing.left(doubt, green=isinstance(result, Passed))
+    return _narrow(decision, candidate, doubt, others, background)
+
+
+def _narrow(
+    decision: Decision,
+    candidate: Candidate,
+    doubt: Doubt,
+    others: Sequence[int],
+    background: Background | None,
+) -> Decision:
+    """Look further for the one that the change clashes with, while a slot is idle for that."""
+    snapshot, state = decision.snapshot, candidate.state
+    landed = background.landed if background else ()
+    commits = {each.pr: each.commit for each in landed if each.commit is not None}
+    more = narrowing.among(doubt, others, commits, until=snapshot.now + JUDGING_WAIT_S)
+    if more is None or idle(snapshot) < 1 or not isinstance(state, Failing):
+        return _clash(decision, candidate, doubt, others or doubt.others)
+    text = f"green alone: it turns red with one of {names(others)}, which is found out by halving"
+    judged = candidate.moved(replace(state, judging=more))
+    return decision.put(judged).tell("judging", text, pr=candidate.pr)
+
+
+def _clash(
+    decision: Decision, candidate: Candidate, doubt: Doubt, others: Sequence[int]
+) -> Decision:
+    """End a change that is green alone and red with one of the others."""
+    state = candidate.state
+    if not isinstance(state, Failing):
+        return decision
+    evidence = GateEvidence(
+        merge=state.merge,
+        run=state.run,
+        result=state.result,
+        fault=Fault.COMBINATION,
+        proof=doubt.proof,
+        others=narrowing.named(doubt, others),
+    )
+    return eject(decision, candidate, evidence)
 
 
 def _doubt(
@@ -248,21 +272,10 @@ def suspects(merge: Merge, landed: Sequence[Landed]) -> tuple[int, ...]:
     return tuple((sharing or [each.pr for each in landed])[-OTHERS_MAX:])
 
 
-def _green(
-    decision: Decision,
-    candidate: Candidate,
-    state: Failing,
-    doubt: Doubt,
-    *,
-    name: str,
-    result: Passed,
+def _flaky(
+    decision: Decision, candidate: Candidate, state: Failing, *, name: str, result: Passed
 ) -> Decision:
     merge = state.merge
-    if doubt.question is Question.ALONE:
-        evidence = GateEvidence(
-            merge, state.run, state.result, Fault.COMBINATION, name, doubt.others
-        )
-        return eject(decision, candidate, evidence)
     run = decision.snapshot.runs[name]
     verdict = Verdict(
         base=merge.base,

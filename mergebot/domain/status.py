@@ -245,6 +245,9 @@ def _without_rules(state: State, policy: Policy | PolicyFaults | NoPolicy) -> st
 
 def _judging(judging: Judging) -> str:
     match judging:
+        case (Doubt(Question.AMONG) as doubt) | Trial(Doubt(Question.AMONG) as doubt):
+            among = names(doubt.others)
+            return f"It is green alone and red with one of {among}: which one is being found out."
         case Doubt(Question.ALONE, others=others):
             return f"The gate was red. Once a slot is idle, it is gated without {names(others)}."
         case Doubt():

@@ -6,7 +6,7 @@ the merged commit of a candidate ahead is made first.
 
 from dataclasses import dataclass
 
-from mergebot.domain.candidate import Candidate, Merge, merge_of
+from mergebot.domain.candidate import Candidate, Failing, Merge, Question, Trial, merge_of
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.lane import RunOrder, Snapshot
 from mergebot.domain.policy import Policy
@@ -42,8 +42,25 @@ class Chain:
 
     def rebuild(self, order: RunOrder) -> Sha:
         """Return the commit that the order is about, made here; raises Unavailable."""
-        self.bring(order.merged)
-        return order.merged
+        candidate = next(
+            (each for each in self.snapshot.candidates if self._tries(each, order)), None
+        )
+        policy = self.snapshot.policy
+        if candidate is None or policy is None or self.git.has(order.merged):
+            self.bring(order.merged)
+            return order.merged
+        if not (self.git.has(order.head) and self.git.has(order.base)):
+            self.git.fetch(self.snapshot.lane.trunk, [order.pr])
+        return self._replay(candidate, policy, order.base)
+
+    @staticmethod
+    def _tries(candidate: Candidate, order: RunOrder) -> bool:
+        """Tell whether the order is for finding out with which landing this candidate clashes."""
+        match candidate.state:
+            case Failing(judging=Trial(doubt, run)):
+                return run == order.run and doubt.question is Question.AMONG
+            case _:
+                return False
 
     def bring(self, commit: Sha) -> None:
         """Make a commit be here; raises Unavailable where nobody can make it any more."""

@@ -1,6 +1,6 @@
 """What judging a red candidate needs of the world: what landed meanwhile, and a run on an idle slot."""
 
-from mergebot.domain import judging
+from mergebot.domain import judging, trials
 from mergebot.domain.candidate import (
     Candidate,
     Doubt,
@@ -9,6 +9,7 @@ from mergebot.domain.candidate import (
     GateEvidence,
     Gating,
     Question,
+    Trial,
     Unjudged,
     merge_of,
 )
@@ -19,7 +20,8 @@ from mergebot.domain.groups import members_of
 from mergebot.domain.ids import Sha
 from mergebot.domain.judging import Background, Backgrounds, Landed
 from mergebot.domain.lane import RunOrder, Snapshot
-from mergebot.ports.git import Git
+from mergebot.ports.git import Git, Replayed
+from mergebot.services.chain import request_for
 from mergebot.services.parts import Parts
 
 LANDINGS_MAX = 200
@@ -42,7 +44,7 @@ def backgrounds(parts: Parts, git: Git, snapshot: Snapshot) -> Backgrounds:
         if fork is None:
             continue
         since = [
-            Landed(pr, _paths(git, fields.get("base"), commit))
+            Landed(pr, _paths(git, fields.get("base"), commit), commit)
             for commit in git.first_parents(fork, merge.base)
             if (fields := landed.get(commit)) is not None and isinstance(pr := fields["pr"], int)
         ]
@@ -50,12 +52,12 @@ def backgrounds(parts: Parts, git: Git, snapshot: Snapshot) -> Backgrounds:
     return found
 
 
-def try_doubts(parts: Parts, decision: Decision) -> Decision:
+def try_doubts(parts: Parts, git: Git, decision: Decision) -> Decision:
     """Start the runs that settle doubts where slots are idle, and stop those that hold others up."""
-    decision = judging.make_way(decision)
-    for candidate, doubt in judging.waiting(decision.snapshot):
-        order = _order(parts, decision.snapshot, candidate, doubt)
-        decision = judging.start(decision, candidate, order) if order else decision
+    decision = trials.make_way(decision)
+    for candidate, doubt in trials.waiting(decision.snapshot):
+        order = _order(parts, git, decision.snapshot, candidate, doubt)
+        decision = trials.start(decision, candidate, order) if order else decision
     return decision
 
 
@@ -76,6 +78,9 @@ def _asks(snapshot: Snapshot, candidate: Candidate) -> bool:
     match candidate.state:
         case Failing(judging=Unjudged()):
             return True
+        case Failing(judging=Trial(run=name)):
+            run = snapshot.runs.get(name)
+            return run is not None and run.result is not None
         case Gating(run=name, company=company) if len(members_of(company)) < 2:  # noqa: PLR2004  a group is halved first
             run = snapshot.runs.get(name)
             return run is not None and isinstance(run.result, Failed)
@@ -83,10 +88,21 @@ def _asks(snapshot: Snapshot, candidate: Candidate) -> bool:
             return False
 
 
-def _order(parts: Parts, snapshot: Snapshot, candidate: Candidate, doubt: Doubt) -> RunOrder | None:
+def _order(
+    parts: Parts, git: Git, snapshot: Snapshot, candidate: Candidate, doubt: Doubt
+) -> RunOrder | None:
+    """Return what is to be run, None where the change cannot be replayed for it."""
     policy, state = snapshot.policy, candidate.state
     if policy is None or not isinstance(state, Failing):
         return None
+    commit = doubt.commit
+    if doubt.question is Question.AMONG:
+        if not git.has(doubt.base):
+            return None
+        replay = git.replay(request_for(candidate, policy, doubt.base))
+        if not isinstance(replay, Replayed):
+            return None
+        commit = replay.merge.merged
     step = state.result.step
     again = doubt.question is Question.AGAIN
     return RunOrder(
@@ -94,7 +110,7 @@ def _order(parts: Parts, snapshot: Snapshot, candidate: Candidate, doubt: Doubt)
         pr=candidate.pr,
         head=candidate.head,
         base=doubt.base,
-        merged=doubt.commit,
+        merged=commit,
         spec=policy.gate,
         ordered_at=snapshot.now,
         generation=snapshot.state.generation,

@@ -147,7 +147,7 @@ def _round(hands: Hands, decision: Decision) -> Decision:
             decision = _follow_checked(hands, decision, proposal)
     decision = _with_mode(decision)
     if landing is None:
-        return try_doubts(hands.parts, decision)
+        return try_doubts(hands.parts, hands.git, decision)
     against = objection(decision.snapshot, landing)
     if against is not None:
         return refuse(decision, against)

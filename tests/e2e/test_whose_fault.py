@@ -37,17 +37,23 @@ def receipt_of(project: Project, landed: dict[str, object]) -> dict[str, object]
     return found
 
 
-def test_two_changes_that_clash_are_told_of_each_other(stack: Stack) -> None:
+def test_of_all_that_landed_meanwhile_the_one_that_a_change_clashes_with_is_named(
+    stack: Stack,
+) -> None:
     project = stack.project("together")
     rule = "! { [ -e one.txt ] && [ -e two.txt ]; } || { echo 'error: not both'; exit 1; }\n"
     ready = project.propose("Forbid both", {"checks/both": rule})
     project.becomes(ready, "landed")
     first = project.propose("Add one", {"one.txt": "1\n"}, label="")
     second = project.propose("Add two", {"two.txt": "2\n"}, label="")
+    early = project.propose("Something else", {"early.txt": "1\n"})
+    project.becomes(early, "landed")
     project.label(first)
     project.becomes(first, "landed")
+    late = project.propose("Something more", {"late.txt": "1\n"})
+    project.becomes(late, "landed")
     project.label(second)
-    found = project.becomes(second, "ejected")
+    found = project.becomes(second, "ejected", within_s=90)
     assert (found["fault"], found["with"]) == ("combination", [first])
     assert "not both" in found["first_error"]
 

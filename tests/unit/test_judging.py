@@ -1,7 +1,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from mergebot.domain import judging
+import pytest
+
+from mergebot.domain import judging, trials
 from mergebot.domain.candidate import (
     Candidate,
     Doubt,
@@ -15,7 +17,7 @@ from mergebot.domain.candidate import (
     Verified,
 )
 from mergebot.domain.decision import Decision
-from mergebot.domain.gate import Failed, StepResult
+from mergebot.domain.gate import Failed, GateResult, NoVerdict, StepResult
 from mergebot.domain.judging import Background
 from mergebot.domain.lane import Heard, Snapshot
 from mergebot.domain.planning import plan, ready
@@ -110,6 +112,67 @@ def test_green_alone_is_a_combination_that_names_the_others_and_the_run() -> Non
     assert "#4" in str(document["next_action"])
 
 
+MANY = tuple(
+    judging.Landed(pr, (f"own-{pr}",) if pr != 13 else ("a.py",), sha(f"landed-{pr}"))
+    for pr in range(10, 18)
+)
+PRS = tuple(each.pr for each in MANY)
+
+
+def among(others: tuple[int, ...], on: int, *, until: float = NOW + 60) -> Doubt:
+    commit = sha(f"landed-{on}")
+    return Doubt(Question.AMONG, commit, commit, others, until, "alone", (13,))
+
+
+@pytest.mark.parametrize("culprit", PRS)
+def test_the_one_that_a_change_clashes_with_is_found_by_halving(culprit: int) -> None:
+    doubt = replace(ALONE, others=(13,))
+    result: GateResult = GREEN
+    name, runs = "alone", 0
+    while True:
+        lane = snapshot(failing(Trial(doubt, name)), runs=(run("run1", FAIL), run(name, result)))
+        decision = judged(lane, Background(FORK, MANY))
+        if decision.candidates and isinstance(decision.candidates[0].state, Ejected):
+            break
+        doubt = doubt_about(decision)
+        on = next(each.pr for each in MANY if each.commit == doubt.base)
+        result, name, runs = FAIL if culprit <= on else GREEN, f"run-on-{on}", runs + 1
+    found = evidence_of(decision.candidates[0])
+    assert (found.fault, found.others, found.proof) == (Fault.COMBINATION, (culprit,), "alone")
+    assert runs == 3
+
+
+def test_nobody_is_halved_for_where_no_slot_is_idle_or_too_many_landed() -> None:
+    trial = (run("run1", FAIL), run("trial", GREEN))
+    lane = snapshot(failing(Trial(ALONE, "trial")), gating(2, TIP), runs=(*trial, run("run2")))
+    (busy,) = judged(replace(lane, slots=1), Background(FORK, MANY)).candidates
+    assert evidence_of(busy).others == PRS[-5:]
+    more = tuple(judging.Landed(pr, (), sha(f"landed-{pr}")) for pr in range(10, 40))
+    lane = snapshot(failing(Trial(replace(ALONE, others=(13,)), "trial")), runs=trial)
+    (crowd,) = judged(lane, Background(FORK, more)).candidates
+    assert evidence_of(crowd).others == (13,)
+
+
+@pytest.mark.parametrize(("others", "named"), [((12, 13, 14), (13,)), ((14, 15, 16), (14, 15, 16))])
+def test_what_is_not_found_out_in_time_stays_one_of_those_that_are_left(
+    others: tuple[int, ...], named: tuple[int, ...]
+) -> None:
+    late = failing(among(others, others[0], until=NOW))
+    silent = failing(Trial(among(others, others[0]), "trial"))
+    runs = (run("run1", FAIL), run("trial", NoVerdict("the host died")))
+    for found in (late, silent):
+        (ended,) = judged(snapshot(found, runs=runs), Background(FORK, MANY)).candidates
+        assert evidence_of(ended).fault is Fault.COMBINATION
+        assert evidence_of(ended).others == named
+
+
+def test_who_is_looked_for_is_told_meanwhile() -> None:
+    document = status_document(
+        failing(among((12, 13), 12)), Setting(LANE, POLICY, "http://q"), NOWHERE
+    )
+    assert "It is green alone and red with one of #12 and #13" in str(document["text"])
+
+
 def test_red_alone_is_the_candidates_own() -> None:
     lane = snapshot(failing(Trial(ALONE, "trial")), runs=(run("run1", FAIL), run("trial", FAIL)))
     (ended,) = judged(lane).candidates
@@ -138,9 +201,9 @@ def test_who_is_judged_blocks_nobody() -> None:
 def test_a_doubt_waits_while_every_slot_is_taken_and_a_trial_makes_way() -> None:
     busy = (gating(2, TIP), gating(3, TIP))
     runs = (run("run1", FAIL), run("run2"), run("run3"), run("trial"))
-    assert judging.waiting(snapshot(failing(ALONE), *busy, runs=runs)) == []
+    assert trials.waiting(snapshot(failing(ALONE), *busy, runs=runs)) == []
     lane = snapshot(failing(Trial(ALONE, "trial")), *busy, runs=runs)
-    decision = judging.make_way(Decision(lane))
+    decision = trials.make_way(Decision(lane))
     assert decision.stops == ("trial",)
     assert doubt_about(decision) == ALONE
 
@@ -203,6 +266,19 @@ def test_a_change_that_is_green_alone_is_sent_back_with_the_name_of_the_one_it_c
     found = evidence_of(village.label(second))
     assert (found.fault, found.others) == (Fault.COMBINATION, (first,))
     assert "It is green alone and red together with" in village.comments(second)[-1]
+
+
+def test_of_many_that_landed_meanwhile_the_one_that_matters_is_named() -> None:
+    village = Village(works=clash)
+    fork = village.tip
+    late = village.propose({"two": "1"}, base=fork)
+    before = [village.propose({f"file-{number}": "1"}, base=fork) for number in range(3)]
+    culprit = village.propose({"one": "1"}, base=fork)
+    after = [village.propose({f"more-{number}": "1"}, base=fork) for number in range(2)]
+    for pr in (*before, culprit, *after):
+        assert isinstance(village.label(pr).state, Landed)
+    found = evidence_of(village.label(late))
+    assert (found.fault, found.others) == (Fault.COMBINATION, (culprit,))
 
 
 def test_a_flaky_failure_of_a_lone_change_lands() -> None:

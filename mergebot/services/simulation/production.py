@@ -7,7 +7,7 @@ a landing takes time. A change was begun on the trunk as it was when it arrived.
 
 from dataclasses import replace
 
-from mergebot.domain import groups, judging
+from mergebot.domain import groups, judging, trials
 from mergebot.domain.candidate import (
     Budget,
     Candidate,
@@ -115,7 +115,8 @@ class Production:
         for each in decision.snapshot.candidates:
             if isinstance(each.state, Landing):
                 moves.append((each, Landed(each.state.merge, "", now)))
-                self._trunk.append(judging.Landed(each.pr, each.state.merge.paths))
+                merge = each.state.merge
+                self._trunk.append(judging.Landed(each.pr, merge.paths, merge.merged))
                 tip = each.state.verdict.merged
         decision = decision.move_all(moves, "landed")
         if tip is not None:
@@ -149,14 +150,14 @@ class Production:
 
     def _try_doubts(self, decision: Decision) -> Decision:
         """Let idle workers judge red changes, as production does."""
-        decision = judging.make_way(decision)
-        for candidate, doubt in judging.waiting(decision.snapshot):
+        decision = trials.make_way(decision)
+        for candidate, doubt in trials.waiting(decision.snapshot):
             node = _node(doubt.commit)
-            if doubt.question is Question.ALONE:
+            if doubt.question is not Question.AGAIN:
                 node = self._engine.world.on(_node(doubt.base), candidate.pr - 1)
             merge = Merge(doubt.base, _sha(node), "", ())
             order = self._order(candidate, merge, rank=2)
-            decision = self._known(judging.start(decision, candidate, order), order)
+            decision = self._known(trials.start(decision, candidate, order), order)
         for each in decision.snapshot.candidates:
             match each.state:
                 case Failing(judging=Doubt(until=until)) if until not in self._woken:

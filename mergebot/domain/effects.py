@@ -90,7 +90,10 @@ class DropCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ClosePull:
-    """Close a PR that landed from a fork as other commits, where the forge cannot see that it did."""
+    """Close a PR that landed as other commits, where the forge cannot see that it did.
+
+    Its branch is in a fork, or protected, so it may still stand at the head.
+    """
 
     pr: int
 

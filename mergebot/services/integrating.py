@@ -7,7 +7,7 @@ the revision that was checked, and the remote's compare-and-swap refuses any oth
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mergebot.domain.candidate import (
     Cancelled,
@@ -216,7 +216,7 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
     if load is None:
         return decision
     try:
-        outcome = _send(hands, decision, load)
+        outcome, sent = _send(hands, decision, load)
     except Barred as error:
         raise Unavailable(f"this account may not push: {error}", FORGE_WAIT_S) from error
     except Refused as error:
@@ -225,9 +225,9 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
         return _barred(decision, load, f"the forge refused the push: {error}")
     match outcome:
         case PushOutcome.LANDED:
-            return _landed(hands, decision, load)
+            return _landed(hands, decision, sent)
         case PushOutcome.UNCLEAR:
-            return _settle(hands, decision, load)
+            return _settle(hands, decision, sent)
         case PushOutcome.TRUNK_MOVED:
             return _did_not_land(hands, decision, load)
         case PushOutcome.FENCED:
@@ -240,14 +240,18 @@ def _push(hands: Hands, decision: Decision, pr: int) -> Decision:
             return _without_the_moved(hands, decision, load)
 
 
-def _send(hands: Hands, decision: Decision, load: Load) -> PushOutcome:
-    """Push; without the authors' branches where those are protected but still at their heads."""
+def _send(hands: Hands, decision: Decision, load: Load) -> tuple[PushOutcome, Load]:
+    """Push; without the authors' branches where those are protected but still at their heads.
+
+    Return what came of it, and the load as it was sent.
+    """
     snapshot = decision.snapshot
     move_forks(hands.parts, hands.git, snapshot, load.landings)
     outcome = hands.git.push_landing(_push_of(snapshot, load, _branch_to_move))
     if outcome is not PushOutcome.HEAD_REFUSED or _moved(hands, snapshot, load):
-        return outcome
-    return hands.git.push_landing(_push_of(snapshot, load, lambda _snapshot, _candidate: ""))
+        return outcome, replace(load, moved=True)
+    without = _push_of(snapshot, load, lambda _snapshot, _candidate: "")
+    return hands.git.push_landing(without), load
 
 
 def _moved(hands: Hands, snapshot: Snapshot, load: Load) -> tuple[Candidate, ...]:
@@ -370,7 +374,8 @@ def _landed(hands: Hands, decision: Decision, load: Load) -> Decision:
         landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
         text = f"landed as {short(state.merge.merged)}"
         decision = decision.move(candidate, landed, text).receipt(receipt)
-        if unseen(decision.snapshot, candidate, state.merge):
+        left = not load.moved and _branch_to_move(decision.snapshot, candidate)
+        if left or unseen(decision.snapshot, candidate, state.merge):
             decision = decision.want(ClosePull(candidate.pr))
     decision = tip_landed(decision, load.merged)
     if any(changes_rules(state.merge) for _, state in load.landings):

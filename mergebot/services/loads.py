@@ -11,9 +11,13 @@ from mergebot.domain.receipts import Receipt
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What one push lands: one candidate, or a group in order."""
+    """What one push lands: one candidate, or a group in order.
+
+    `moved` tells that the authors' branches move along for sure; where nobody knows, it is false.
+    """
 
     landings: tuple[tuple[Candidate, Landing], ...]
+    moved: bool = False
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

@@ -222,3 +222,17 @@ def test_an_odd_delivery_does_not_stop_the_inbox() -> None:
     world.runs_until_quiet()
     assert world.landed == [pr]
     assert world.inbox.depth() == 0
+
+
+def test_a_change_whose_branch_may_not_be_moved_lands_and_is_closed() -> None:
+    world = World()
+    pr = world.opens_pr()
+    world.remote.protected.add(f"refs/heads/{world.pull(pr).head_branch}")
+    head = world.pull(pr).head
+    world.pushes_to_trunk({"meanwhile": "1"})
+    world.labels(pr)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
+    assert (world.state(pr), world.pull(pr).head) == ("landed", head)
+    assert world.pull(pr).closed
+    assert not world.pull(pr).merged

@@ -149,7 +149,8 @@ class LaneState:
 
     `asked` is who asked the bot to set a label that no candidate was made of yet, and `unsure` are the
     PRs whose comments are looked at again.
-    `resumed_at` is when somebody ended a halt last.
+    `resumed_at` is when somebody ended a halt last. Since `refused_since` the repository is not to be
+    had, 0.0 while it is, and it is asked for again at `retry_at`.
     `known_tip` is the last tip that was accounted for; `greens` are the commits last seen green,
     newest last. `waiting` says why the lane cannot go on for now, and `recovering` that the queue
     is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
@@ -166,6 +167,8 @@ class LaneState:
     health: Health = field(default_factory=UnknownHealth)
     halt: Halt | None = None
     resumed_at: float = 0.0
+    refused_since: float = 0.0
+    retry_at: float = 0.0
     rules: Rules = field(default_factory=lambda: Rules(None, NoPolicy()))
     recovering: bool = False
     waiting: str = ""

@@ -75,6 +75,9 @@ GREENS_MAX = 200
 FORGE_WAIT_S = 15.0
 """Before a lane that the forge did not answer is tried again, where the forge did not say."""
 
+UNREACHABLE_WAIT_S_MAX = 300.0
+"""Between looks at a repository that is gone, or that the bot may not see any more."""
+
 DISAGREE_WAIT_S = 2.0
 """Before a landing whose sources disagree is looked at again: forges answer from caches."""
 

@@ -32,6 +32,8 @@ def trunk_view(snapshot: Snapshot) -> Document:
     """Return the trunk's branch, tip and health: green, red or unknown."""
     health = snapshot.state.health
     word = {Green: "green", Red: "red"}.get(type(health), "unknown")
+    if snapshot.state.refused_since:
+        word = "unknown"
     since = health.since if isinstance(health, Green | Red) else None
     return {
         "branch": snapshot.lane.trunk,

@@ -22,6 +22,7 @@ from mergebot.services.repositories import forget, git_of, repository_of
 from mergebot.services.rereading import look_where_unsure
 from mergebot.services.tick import look
 from mergebot.services.trunk import consult, read_rules
+from mergebot.services.waiting import is_refused
 
 log = structlog.get_logger()
 
@@ -42,6 +43,9 @@ def reconcile(parts: Parts, repos: Sequence[str]) -> None:
             _lane(parts, open_lane(parts, repo))
         except (Unavailable, Refused) as error:
             log.warning("lane_not_reconciled", lane=repo, why=str(error))
+            known = parts.store.lane(repo)
+            if known is not None and isinstance(error, Missing):
+                is_refused(parts, known, str(error))
         except Exception as error:
             log.exception("lane_failed", lane=repo)
             mistakes.append(error)
@@ -73,6 +77,8 @@ def _nudge(parts: Parts, lane: Lane) -> bool:
     look_where_unsure(parts, snapshot)
     for run in _untaken(snapshot):
         parts.doorbell.gate(lane, run)
+    if snapshot.state.refused_since and snapshot.now < snapshot.state.retry_at:
+        return snapshot.state.recovering
     if _due(snapshot) or _stuck(parts, snapshot):
         parts.doorbell.tick(lane)
     return snapshot.state.recovering

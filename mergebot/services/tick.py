@@ -44,6 +44,7 @@ from mergebot.services.preparing import check_trunk, prepare, probe
 from mergebot.services.repositories import git_of
 from mergebot.services.trunk import known_green, locate, observe
 from mergebot.services.vouching import with_vouched_runs
+from mergebot.services.waiting import goes_on, is_refused, look_whether_it_is_back, waits
 
 log = structlog.get_logger()
 
@@ -67,7 +68,7 @@ def _counted(parts: Parts, lane: Lane, lease: HeldLease) -> None:
     """Run, unless that killed its worker again and again; other lanes go on in any case."""
     if parts.store.begin(lane, TICK) > STARTS_MAX:
         minutes = STARTS_KEEP_S / 60
-        _waits(
+        waits(
             parts, lane, f"deciding about it killed {STARTS_MAX} workers; left for {minutes:g} min"
         )
         return
@@ -77,37 +78,24 @@ def _counted(parts: Parts, lane: Lane, lease: HeldLease) -> None:
 
 def _run(parts: Parts, lane: Lane, lease: HeldLease) -> None:
     try:
+        look_whether_it_is_back(parts, lane)
         hands = Hands(parts, git_of(parts, lane), lease)
         _until_quiet(hands, lane)
     except Unavailable as error:
         wait = error.retry_after_s or FORGE_WAIT_S
-        _waits(parts, lane, f"{error}; tried again within {wait:.0f} s")
+        waits(parts, lane, f"{error}; tried again within {wait:.0f} s")
     except Refused as error:
-        _waits(parts, lane, str(error))
+        is_refused(parts, lane, str(error))
     except Exception as error:
         # A mistake of ours in one lane is told there and stops no other.
         log.exception("tick_failed", lane=lane.repo)
         what = type(error).__name__
-        _waits(parts, lane, f"mergebot made a mistake here ({what}); it is in the log, tried again")
-
-
-def _waits(parts: Parts, lane: Lane, why: str) -> None:
-    log.warning("lane_waits", lane=lane.repo, why=why)
-
-    def note(decision: Decision) -> Decision:
-        if decision.snapshot.state.waiting == why:
-            return decision
-        return decision.lane(waiting=why).tell("waiting", why)
-
-    try:
-        decide(parts, lane, note)
-    except Unavailable as error:
-        log.warning("lane_unwritten", lane=lane.repo, why=str(error))
+        waits(parts, lane, f"mergebot made a mistake here ({what}); it is in the log, tried again")
 
 
 def _goes_on(parts: Parts, lane: Lane, decision: Decision) -> None:
     if decision.snapshot.state.waiting:
-        decide(parts, lane, lambda fresh: fresh.lane(waiting=""))
+        decide(parts, lane, goes_on)
 
 
 def _until_quiet(hands: Hands, lane: Lane) -> None:

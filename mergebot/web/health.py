@@ -1,6 +1,7 @@
 """Health for machines: alive means that something moves, ready means that the record can be read."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
@@ -26,12 +27,24 @@ def healthz(request: Request) -> Response:
     parts: WebParts = request.app.state.parts
     try:
         since = request.app.state.started_at
+        waiting = _waiting(parts)
         troubles = [*_reconciler(parts, since), *_workers(parts, since), *_lanes(parts)]
     except Unavailable as error:
-        troubles = [str(error)]
+        troubles, waiting = [str(error)], {}
     status = HTTPStatus.SERVICE_UNAVAILABLE if troubles else HTTPStatus.OK
-    body = {"status": "stuck" if troubles else "ok", "troubles": troubles}
+    body: dict[str, object] = {"status": "stuck" if troubles else "ok", "troubles": troubles}
+    body["waiting"] = waiting
     return JSONResponse(body, status_code=status)
+
+
+def _waiting(parts: WebParts) -> dict[str, str]:
+    """Return why lanes wait; no restart of ours would help them, so that is no trouble."""
+    found = {}
+    for lane in parts.store.lanes():
+        with suppress(Refused):
+            if why := parts.store.read(lane).state.waiting:
+                found[lane.repo] = why
+    return found
 
 
 def _reconciler(parts: WebParts, started_at: float) -> Iterator[str]:

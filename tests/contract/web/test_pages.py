@@ -138,7 +138,7 @@ def test_a_page_that_is_not_there_says_so_to_people(client: TestClient) -> None:
 
 
 def test_alive_means_that_something_moves(site: Website, client: TestClient) -> None:
-    assert client.get("/healthz").json() == {"status": "ok", "troubles": []}
+    assert client.get("/healthz").json() == {"status": "ok", "troubles": [], "waiting": {}}
     site.reconciled_at = NOW - 300
     site.put(candidate(Queued(), at=NOW - 200))
     answer = client.get("/healthz")

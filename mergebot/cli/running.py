@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 DRAIN_S = 20.0
 """How long a stopping worker may finish its gates; what is cut off is gated again."""
 
-READY_S = 60.0
+READY_S = 180.0
+"""How long everything may take to come up: on a host that is busy with others, minutes."""
 
 SILENT_S = 60.0
 """How long a part may show no progress before it is stopped and started again."""

@@ -18,7 +18,7 @@ from mergebot.cli.demo.hub import Clone, Hub, Person
 from mergebot.cli.demo.sample import INITIAL, Files
 from mergebot.cli.supervisor import Interrupted, Part, Supervisor
 
-START_S = 60.0
+START_S = 240.0
 STOP_S = 30.0
 LOG_LINES, LOG_COLUMNS = 15, 500
 COMMAND = (sys.executable, "-m", "mergebot")

@@ -129,6 +129,12 @@ def test_claims_and_stats_have_their_twins(site: Website, client: TestClient) ->
     assert claims[0]["claims"] == ["src/session/**"]
     assert stats["outcomes"] == {"landed": 5, "ejected": 3, "cancelled": 0}
     assert sum(each["landings"] for each in stats["landings_per_hour"]) == 5
+    assert stats["slots"] == {
+        "announced": 4,
+        "counted": 4,
+        "text": "4 gate slots, and no sign that cores are shared.",
+        "hosts": [],
+    }
     reasons = {each["reason"] for each in stats["ejections"]}
     assert reasons == {"gate_failed", "out_of_scope", "conflict"}
 

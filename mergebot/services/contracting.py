@@ -138,7 +138,13 @@ def answer(parts: Parts, git: Git, lane: Lane, pr: int, asked: Answer, *, by: Sp
     if not may_speak(contract, by.who, by.permission):
         owners = ", ".join(contract.owners) or "a maintainer"
         raise Refused(f"only {owners} may answer for the contract {contract.name}")
-    about = _asked_about(parts, git, snapshot, candidate, contract)
+    try:
+        about = _asked_about(parts, git, snapshot, candidate, contract)
+    except Refused:
+        # An answer may be on record while whoever recorded it died before it was acted on.
+        decide(parts, lane, lambda decision: _looked_at_again(decision, pr))
+        parts.doorbell.tick(lane)
+        raise
     said = Said(
         pr=pr,
         contract=contract.name,
@@ -157,11 +163,15 @@ def answer(parts: Parts, git: Git, lane: Lane, pr: int, asked: Answer, *, by: Sp
 
 def _heard(decision: Decision, pr: int, text: str) -> Decision:
     """Tell the story, and let a candidate that waited for the word be prepared again."""
-    decision = decision.tell("contract", text, pr=pr)
+    return _looked_at_again(decision.tell("contract", text, pr=pr), pr)
+
+
+def _looked_at_again(decision: Decision, pr: int) -> Decision:
+    """Let a candidate that waited for a word on a contract be prepared again."""
     candidate = decision.snapshot.candidate(pr)
     match candidate:
         case Candidate(state=Parked(reason=Reason.STALE_CONTRACT)):
-            return decision.move(candidate, Queued(), text)
+            return decision.move(candidate, Queued(), "what it waited for is looked at again")
         case _:
             return decision
 

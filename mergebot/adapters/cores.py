@@ -19,12 +19,18 @@ def usable_cores() -> Cores:
 
     Processes on one kernel share them where they may run on the same ones, or have one quota.
     """
-    allowed = sorted(os.sched_getaffinity(0))
+    allowed = _allowed_cores()
     quota, group = _quota()
     identity = [_read(BOOT) or socket.gethostname(), group if quota < len(allowed) else allowed]
     key = hashlib.sha256(repr(identity).encode()).hexdigest()[:16]
     host = "".join(socket.gethostname().split()) or "host"
     return Cores(key, host, min(float(len(allowed)), quota))
+
+
+def _allowed_cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))  # not on Linux, where only the doctor runs
 
 
 def _quota() -> tuple[float, str]:

@@ -15,6 +15,7 @@ from mergebot.domain.pulls import TO_HALT
 from mergebot.domain.status import Document
 from mergebot.ports.forge import Permission
 from mergebot.services.reporting import Find
+from mergebot.web.addresses import NUMBER
 from mergebot.web.auth import Caller, demand, visible_lane, visible_lanes
 from mergebot.web.bodies import fields, sentence_of
 from mergebot.web.claims_api import ROUTES as CLAIM_ROUTES
@@ -169,7 +170,7 @@ def _resume(ask: Ask) -> None:
 
 
 REPO = "/repos/{owner}/{repo}"
-PR = REPO + "/candidates/{number:int}"
+PR = REPO + f"/candidates/{NUMBER}"
 
 ROUTES = [
     Route("/repos", repos),

@@ -30,9 +30,8 @@ class Caller:
 def caller(request: Request, lane: Lane) -> Caller | None:
     """Return who asks, None for somebody without a token; raises Problem 401 for a wrong one."""
     parts: WebParts = request.app.state.parts
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    token = token.strip()
-    if not token or scheme.lower() not in {"bearer", "token"}:
+    token = _bearer(request)
+    if not token:
         return None
     if is_admin(parts, token):
         return Caller(admin(parts), Permission.ADMIN)
@@ -41,6 +40,11 @@ def caller(request: Request, lane: Lane) -> Caller | None:
     except Refused:
         raise Problem(HTTPStatus.UNAUTHORIZED, "this token is not valid here") from None
     return Caller(actor, parts.forge.permission(lane.repo, actor))
+
+
+def _bearer(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() in {"bearer", "token"} else ""
 
 
 def caller_of(request: Request, session: Session, lane: Lane) -> Caller | None:
@@ -105,9 +109,11 @@ def visible_lane(request: Request) -> Lane:
 
 
 def visible_lanes(request: Request) -> list[Lane]:
-    """Return the lanes that whoever asks may see, by name."""
+    """Return the lanes that whoever asks may see, by name; the admin sees all, unasked."""
     parts: WebParts = request.app.state.parts
     lanes = sorted(parts.store.lanes(), key=lambda lane: lane.repo)
+    if is_admin(parts, _bearer(request)):
+        return lanes
     return [lane for lane in lanes if not parts.private(lane) or _may_read(request, lane)]
 
 

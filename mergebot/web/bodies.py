@@ -17,7 +17,8 @@ JSON_BYTES_MAX = 64 * 1024
 
 REASON_CHARS_MAX = 500
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{]|[\]}]', re.DOTALL)
+# Possessive, and a text that nobody closes takes the rest: each byte is looked at once.
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 async def read(request: Request, *, limit: int) -> bytes:
@@ -68,6 +69,8 @@ def parse(body: bytes, *, depth_max: int) -> dict[str, object]:
         raise Problem(HTTPStatus.BAD_REQUEST, sentence)
     try:
         found = json.loads(body)
+        # Half of a surrogate pair can be read and kept, and then nothing that shows it can be sent.
+        json.dumps(found, ensure_ascii=False).encode()
     except ValueError:
         raise Problem(HTTPStatus.BAD_REQUEST, "the body is not JSON") from None
     if not isinstance(found, dict):
@@ -85,7 +88,9 @@ def sentence_of(found: dict[str, object], name: str) -> str:
     """Return a sentence that the request must give; raises Problem 422 that names the field."""
     value = found.get(name)
     if isinstance(value, str) and 0 < len(value.strip()) <= REASON_CHARS_MAX:
-        return " ".join(value.split())
+        sentence = " ".join(value.split())
+        if sentence.isprintable():
+            return sentence
     shown = "nothing" if value is None else json.dumps(value)[:40]
-    sentence = f"{name} must be a text of 1 to {REASON_CHARS_MAX} characters, not {shown}"
+    sentence = f"{name} must be a text of 1 to {REASON_CHARS_MAX} printable characters, not {shown}"
     raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, field=name)

@@ -12,6 +12,7 @@ from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.pulls import TO_HALT
 from mergebot.ports.forge import Permission
 from mergebot.ports.operator import Operator
+from mergebot.web.addresses import NUMBER
 from mergebot.web.auth import caller_of, demand_of, visible_lane
 from mergebot.web.bodies import REASON_CHARS_MAX
 from mergebot.web.forms import form, signed_in
@@ -51,27 +52,27 @@ def _reason(fields: Fields) -> str:
 
 ROUTES = [
     Route(
-        REPO + "/pull/{number:int}/queue",
+        REPO + f"/pull/{NUMBER}/queue",
         hand(Permission.WRITE, lambda to, lane, by, pr, _: to.enqueue(lane, pr, by)),
         methods=["POST"],
     ),
     Route(
-        REPO + "/pull/{number:int}/retry",
+        REPO + f"/pull/{NUMBER}/retry",
         hand(Permission.WRITE, lambda to, lane, by, pr, f: to.retry(lane, pr, by, _reason(f))),
         methods=["POST"],
     ),
     Route(
-        REPO + "/pull/{number:int}/cancel",
+        REPO + f"/pull/{NUMBER}/cancel",
         hand(Permission.WRITE, lambda to, lane, by, pr, _: to.cancel(lane, pr, by)),
         methods=["POST"],
     ),
     Route(
-        REPO + "/pull/{number:int}/hold",
+        REPO + f"/pull/{NUMBER}/hold",
         hand(Permission.WRITE, lambda to, lane, by, pr, _: to.hold(lane, pr, by)),
         methods=["POST"],
     ),
     Route(
-        REPO + "/pull/{number:int}/unhold",
+        REPO + f"/pull/{NUMBER}/unhold",
         hand(Permission.WRITE, lambda to, lane, by, pr, _: to.unhold(lane, pr, by)),
         methods=["POST"],
     ),

@@ -1,7 +1,11 @@
 """Health for machines: alive means that something moves, ready means that the record can be read."""
 
+<<<<<<< HEAD
 from collections.abc import Iterator
 from contextlib import suppress
+=======
+from collections.abc import Iterator, Sequence
+>>>>>>> b4e3b7f (wip)
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
@@ -16,6 +20,7 @@ from mergebot.domain.limits import IDLE_ALARM_S, WORKER_SILENT_S
 from mergebot.domain.views import counts_view, halted_view, trunk_view
 from mergebot.domain.wording import duration
 from mergebot.ports.errors import Refused, Unavailable
+from mergebot.web.auth import visible_lanes
 from mergebot.web.parts import WebParts
 
 MISSED_ROUNDS = 4
@@ -71,11 +76,16 @@ def _lanes(parts: WebParts) -> Iterator[str]:
         try:
             found = parts.reporting.health(lane)
         except Refused as error:
-            yield f"the record of {lane.repo} cannot be read: {error}"
+            yield f"the record of {_name(parts, lane)} cannot be read: {error}"
             continue
         idle = found["idle_s"]
         if isinstance(idle, int) and idle > IDLE_ALARM_S:
-            yield f"the queue of {lane.repo} could move and did not for {duration(idle)}"
+            name = _name(parts, lane)
+            yield f"the queue of {name} could move and did not for {duration(idle)}"
+
+
+def _name(parts: WebParts, lane: Lane) -> str:
+    return "a private repository" if parts.private(lane) else lane.repo
 
 
 def readyz(request: Request) -> Response:
@@ -90,17 +100,18 @@ def readyz(request: Request) -> Response:
 
 
 def metrics(request: Request) -> Response:
-    """Answer Prometheus' scrape with what the record says at this moment."""
+    """Answer Prometheus' scrape with what the record says of the repositories that it may see."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(RecordCollector(request.app.state.parts))
+    registry.register(RecordCollector(request.app.state.parts, visible_lanes(request)))
     return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class RecordCollector(Collector):
     """Reads the record when it is scraped, so that every web process gives the same numbers."""
 
-    def __init__(self, parts: WebParts) -> None:
+    def __init__(self, parts: WebParts, lanes: Sequence[Lane]) -> None:
         self._parts = parts
+        self._shown = lanes
 
     def describe(self) -> Iterator[Metric]:
         """Describe nothing ahead: names come with the values."""
@@ -128,7 +139,7 @@ class RecordCollector(Collector):
         lagging = GaugeMetricFamily("mergebot_effects_lagging", "Failed writes.", labels=["repo"])
         text = "Proposals of the planner that its checker refused."
         refused = CounterMetricFamily("mergebot_proposals_refused", text, labels=_BY_REASON)
-        for lane in self._parts.store.lanes():
+        for lane in self._shown:
             self._lane(lane, entries=entries, flags=(green, halted), waits=(idle, lagging))
             for reason, count in self._parts.store.read(lane).state.refusals.counts.items():
                 refused.add_metric([lane.repo, reason], count)

@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from mergebot.domain.status import Document
+from mergebot.web.addresses import NUMBER
 from mergebot.web.api import candidate_of, find, parts_of, run_name
 from mergebot.web.auth import visible_lane, visible_lanes
 from mergebot.web.problems import Problem
@@ -107,8 +108,8 @@ REPO = "/{owner}/{repo}"
 ROUTES = [
     Route("/", overview),
     Route(REPO, queue),
-    Route(REPO + "/pull/{number:int}", pull),
-    Route(REPO + "/pull/{number:int}/log/{run}", gate_log),
+    Route(REPO + f"/pull/{NUMBER}", pull),
+    Route(REPO + f"/pull/{NUMBER}/log/{{run}}", gate_log),
     Route(REPO + "/claims", claims),
     Route(REPO + "/landings", landings),
     Route(REPO + "/audit", audit),

@@ -5,8 +5,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from mergebot.domain.candidate import Queued
+from mergebot.web.bodies import depth
 from tests.support.sample import candidate
-from tests.support.website import ADMIN_TOKEN, Website
+from tests.support.website import ADMIN_TOKEN, NOW, Website
 
 API = "/api/v1/repos/o/r"
 
@@ -67,6 +68,7 @@ def test_an_empty_admin_token_lets_nobody_in(site: Website) -> None:
 
 
 def test_actions_reach_the_operator_with_who_asked(site: Website, client: TestClient) -> None:
+<<<<<<< HEAD
     for path in ("/candidates/7", "/candidates/7/cancel", "/candidates/7/retry"):
         client.post(API + path, json={"reason": "it  was\nflaky"}, headers=bearer("tok-ada"))
     client.post(API + "/halt", json={"reason": "it  was\nflaky"}, headers=AS_ADMIN)
@@ -75,6 +77,15 @@ def test_actions_reach_the_operator_with_who_asked(site: Website, client: TestCl
         ("cancel", "o/r", 7, "ada"),
         ("retry", "o/r", 7, "ada", "it was flaky"),
         ("halt", "o/r", "admin", "it was flaky"),
+=======
+    for path in ("/candidates/7", "/candidates/7/cancel", "/candidates/7/retry", "/halt"):
+        client.post(API + path, json={"reason": "it  was\nflaky"}, headers=bearer("tok-mia"))
+    assert site.operator.asked == [
+        ("enqueue", "o/r", 7, "mia"),
+        ("cancel", "o/r", 7, "mia"),
+        ("retry", "o/r", 7, "mia", "it was flaky"),
+        ("halt", "o/r", "mia", "it was flaky"),
+>>>>>>> b4e3b7f (wip)
     ]
 
 
@@ -125,3 +136,31 @@ def test_a_private_repository_is_not_there_for_strangers(site: Website, client: 
     assert client.get("/api/v1/repos").json()["lanes"] == []
     assert client.get(f"{API}/queue", headers=AS_ADMIN).status_code == HTTPStatus.OK
     assert client.get(f"{API}/queue", headers=bearer("tok-eve")).status_code == HTTPStatus.OK
+
+
+@pytest.mark.parametrize("text", [r"half of \ud800 a pair", r"a\u0000b", r"\u001b[2J"])
+def test_what_cannot_be_shown_is_no_reason(site: Website, client: TestClient, text: str) -> None:
+    body = f'{{"reason": "{text}"}}'.encode()
+    answer = client.post(f"{API}/halt", content=body, headers=AS_ADMIN)
+    assert HTTPStatus.BAD_REQUEST <= answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR
+    assert site.operator.asked == []
+
+
+def test_a_number_longer_than_any_is_not_there(client: TestClient) -> None:
+    answer = client.get(f"{API}/candidates/{'9' * 5_000}")
+    assert answer.status_code == HTTPStatus.NOT_FOUND
+
+
+def test_a_text_that_nobody_closes_is_looked_at_once() -> None:
+    assert depth(b'"' + b'\\"' * 1_000_000) == 0
+
+
+def test_of_a_private_repository_machines_that_are_strangers_learn_nothing(
+    site: Website, client: TestClient
+) -> None:
+    site.private.add("o/r")
+    site.clock.at = site.reconciled_at = NOW + 3_600
+    assert "o/r" not in client.get("/metrics").text
+    assert 'repo="o/r"' in client.get("/metrics", headers=AS_ADMIN).text
+    (idle,) = [each for each in client.get("/healthz").json()["troubles"] if "queue" in each]
+    assert idle.startswith("the queue of a private repository could move and did not for")

@@ -211,10 +211,12 @@ class Gate(Section):
     timeout: Duration = _field(_TIME, default=3600.0)
     order: Literal["listed", "fail-first"] = _field('"listed" or "fail-first"', default="listed")
     environment: list[Annotated[str, AfterValidator(_like("variable"))]] = _field(
-        "a list of NAME=value, each on one line", default=[]
+        "a list of NAME=value, each on one line", default=["CI=true"]
     )
     network: bool = _field(_SWITCH, default=False)
-    keep: list[Annotated[str, AfterValidator(_folder)]] = _field("a list of paths", default=[])
+    keep: list[Annotated[str, AfterValidator(_folder)]] = _field(
+        "a list of paths", default=[".venv", "node_modules"]
+    )
     steps: list[GateStep] = _field("up to 64 tables", default=[], max_length=STEPS_MAX)
     external: External = _field("a table", default=External())
 

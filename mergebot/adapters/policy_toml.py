@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import ValidationError
 
 from mergebot.adapters.policy_model import External, Fleet, GateStep, Rules, Section
+from mergebot.domain.branch_rules import OWN_CHECK
 from mergebot.domain.gate import ExternalChecks, GateSpec, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.names import shown
@@ -143,6 +144,10 @@ def _contradictions(table: Table) -> Iterator[str]:
     for name in _texts(external, "skippable"):
         if name not in checks:
             yield f"gate.external.skippable names {shown(name)}, which gate.external.checks does not."
+    if OWN_CHECK in checks:
+        yield f'gate.external.checks names "{OWN_CHECK}", which is the bot\'s own; name checks of others.'
+    if gate.get("setup") and gate.get("keep") == []:
+        yield "gate.setup is set, but gate.keep is empty: nothing of what it makes would be kept."
     check = _table(table, "health").get("check")
     if check in {"external", "both"} and not checks:
         yield f'health.check is "{check}", but gate.external.checks is empty.'

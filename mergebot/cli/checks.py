@@ -32,7 +32,7 @@ def check_config(path: Path, *, json_: bool) -> None:
         found = TomlRules().parse(file.read_bytes())
     except OSError as error:
         raise click.ClickException(f"{file} cannot be read: {error.strerror}.") from None
-    faults = list(found.faults) if isinstance(found, PolicyFaults) else []
+    faults = _faults(found, file)
     if json_:
         as_json({"file": str(file), "valid": not faults, "faults": faults})
     if faults:
@@ -42,6 +42,18 @@ def check_config(path: Path, *, json_: bool) -> None:
     if isinstance(found, Policy) and not json_:
         steps = ", ".join(step.name for step in found.gate.steps) or "external checks"
         click.echo(f"{file} is valid; the gate is {steps}.")
+
+
+def _faults(found: Policy | PolicyFaults, file: Path) -> list[str]:
+    match found:
+        case PolicyFaults(faults=faults):
+            return list(faults)
+        case Policy(gate=gate) if gate.empty:
+            return [
+                f"{file.name} has no gate, so nothing could land. The smallest one is:\n\n{EXAMPLE}"
+            ]
+        case Policy():
+            return []
 
 
 def _rules_file(path: Path) -> Path:

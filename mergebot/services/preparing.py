@@ -28,7 +28,7 @@ from mergebot.domain.lane import Checking, Red, RunOrder, Snapshot, UnknownHealt
 from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.names import render_path
 from mergebot.domain.planning import CONFIG_PATHS, CheckTrunk, Prepare, PrepareGroup, Probe
-from mergebot.domain.policy import Policy, PolicyFaults
+from mergebot.domain.policy import EXAMPLE, NoPolicy, Policy, PolicyFaults
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
 from mergebot.domain.scope import (
@@ -216,11 +216,22 @@ def _refusal(
         evidence = ScopeEvidence(replay.merge, outside.strayed, outside.details)
         return _No(outside.reason, evidence)
     if any(path in CONFIG_PATHS for path in replay.merge.paths):
-        rules = read_rules(git, parts.rules, replay.merge.merged)
-        if isinstance(rules.policy, PolicyFaults):
-            text = "its own .mergebot.toml is broken: " + " ".join(rules.policy.faults)
+        text = _unusable(read_rules(git, parts.rules, replay.merge.merged).policy)
+        if text:
             return _No(Reason.INVALID_CONFIG, PlainEvidence(text))
     return None
+
+
+def _unusable(policy: Policy | PolicyFaults | NoPolicy) -> str:
+    """Return why nothing could land after rules like these, "" where something could."""
+    match policy:
+        case PolicyFaults(faults=faults):
+            return "its own .mergebot.toml is broken: " + " ".join(faults)
+        case Policy(gate=gate) if not gate.empty:
+            return ""
+        case Policy() | NoPolicy():
+            text = "it leaves the trunk without a gate, and nothing could land after it"
+            return f"{text}; the smallest valid file:\n\n{EXAMPLE}"
 
 
 def _refuse(decision: Decision, candidate: Candidate, no: _No, *, base: Sha) -> Decision:

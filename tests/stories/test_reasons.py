@@ -130,6 +130,18 @@ def test_a_change_that_breaks_the_rules_is_refused_before_it_lands() -> None:
     assert world.ended(pr) == ("ejected", Reason.INVALID_CONFIG)
 
 
+@pytest.mark.parametrize("rules", ["", '[queue]\nmethod = "squash"\n'])
+def test_a_change_that_would_take_the_gate_away_never_reaches_it(rules: str) -> None:
+    world = World()
+    pr = world.opens_pr({".mergebot.toml": rules}, body=claim(".mergebot.toml"))
+    ran = len(world.gates.ran)
+    world.labels(pr, who=ADA)
+    world.runs_until_quiet()
+    assert world.ended(pr) == ("ejected", Reason.INVALID_CONFIG)
+    assert "without a gate" in str(world.told(pr)[-1]["text"])
+    assert len(world.gates.ran) == ran
+
+
 @pytest.mark.parametrize(
     ("action", "fields", "reason"),
     [

@@ -39,7 +39,8 @@ def faults(text: str | bytes) -> tuple[str, ...]:
 
 
 def test_an_empty_file_means_the_defaults_and_a_gate_without_steps() -> None:
-    assert accepted("") == Policy(GateSpec((), timeout_s=3600.0))
+    gate = GateSpec((), 3600.0, environment=("CI=true",), keep=(".venv", "node_modules"))
+    assert accepted("") == Policy(gate)
 
 
 def test_the_smallest_valid_file_has_one_step_with_the_time_of_the_gate() -> None:
@@ -178,6 +179,10 @@ def test_a_mark_of_byte_order_and_windows_line_ends_do_no_harm() -> None:
         ("[[gate.steps]]\nname='a'\nrun='x'\nneeds=['a']",
          'gate.steps[1].needs names "a", which is no earlier step; earlier steps: none.'),
         ("[health]\ncheck='external'", 'health.check is "external", but gate.external.checks is empty.'),
+        ("[gate.external]\nchecks=['mergebot']",
+         'gate.external.checks names "mergebot", which is the bot\'s own; name checks of others.'),
+        ("[gate]\nsetup='make deps'\nkeep=[]",
+         "gate.setup is set, but gate.keep is empty: nothing of what it makes would be kept."),
         ("[queue]\nhold_label='MERGE-queue'",
          'queue.hold_label and queue.label are both "MERGE-queue"; they must differ.'),
         ("[budget]\nfailure=1",

@@ -111,6 +111,16 @@ def test_every_fault_of_the_rules_is_told_at_once(tmp_path: Path) -> None:
     assert as_json["faults"] == refused.err.splitlines()
 
 
+def test_rules_without_a_gate_are_not_valid(tmp_path: Path) -> None:
+    file = tmp_path / ".mergebot.toml"
+    file.write_text("")
+    refused = run("config", "check", cwd=tmp_path)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith(".mergebot.toml has no gate, so nothing could land.")
+    assert "[[gate.steps]]" in refused.err
+    assert json.loads(run("config", "check", "--json", cwd=tmp_path).out)["valid"] is False
+
+
 def test_a_repository_without_rules_is_shown_the_smallest(tmp_path: Path) -> None:
     refused = run("config", "check", cwd=tmp_path)
     assert refused.code == 1

@@ -11,11 +11,12 @@ PERMISSIONS = {
     "pull_requests": "write",
     "issues": "write",
     "checks": "write",
+    "statuses": "read",
     "workflows": "write",
     "administration": "read",
     "metadata": "read",
 }
-"""`workflows` only because GitHub refuses pushes of commits that touch workflow files without it;
+"""`statuses` to read what others report on a merged commit; `workflows` only because GitHub refuses pushes of commits that touch workflow files without it;
 `administration` only to read branch protection, which `doctor` and early refusals use."""
 
 EVENTS = (
@@ -26,7 +27,6 @@ EVENTS = (
     "check_run",
     "check_suite",
     "status",
-    "workflow_run",
     "repository",
 )
 """`installation` and `installation_repositories` come to every App unasked."""

@@ -7,19 +7,12 @@ from typing import Any, Self
 
 import pytest
 
+from mergebot.domain.setup import EVENTS, PERMISSIONS
 from tests.support.forge import ForgeProcess
 from tests.support.product import RULES, SCRIPT, SECRET, Project, Stack
 
 pytestmark = pytest.mark.slow
 
-PERMISSIONS = {
-    "contents": "write",
-    "issues": "write",
-    "pull_requests": "write",
-    "checks": "write",
-    "workflows": "write",
-}
-EVENTS = ["pull_request", "issue_comment", "push", "pull_request_review", "check_run", "repository"]
 RED = {"checks/broken": "echo 'src/sum.py:7: sum is wrong'; exit 3\n"}
 
 
@@ -33,7 +26,9 @@ class AppStack(Stack):
     def __enter__(self) -> Self:
         hook = {"url": f"{self.url}/hooks/github", "secret": SECRET}
         asked = {"name": "Landing Bot", "owner": "admin", "permissions": PERMISSIONS}
-        made = self.forge.call("POST", "/_forge/apps", asked | {"events": EVENTS, "hook": hook})
+        made = self.forge.call(
+            "POST", "/_forge/apps", asked | {"events": list(EVENTS), "hook": hook}
+        )
         self.app = made.json()
         key = self.home.parent / "app.pem"
         key.write_text(self.app["private_key"])

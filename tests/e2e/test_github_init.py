@@ -69,6 +69,8 @@ def test_one_button_makes_the_app_and_its_key_opens_the_forge(tmp_path: Path) ->
         action = html.unescape(re.search(r'action="([^"]+)"', page)[1])  # type: ignore[index]  # a page without a form fails the test
         manifest = html.unescape(re.search(r'value="([^"]+)"', page)[1])  # type: ignore[index]  # as above
         assert json.loads(manifest)["default_permissions"]["contents"] == "write"
+        deaf = json.dumps(json.loads(manifest) | {"default_events": ["workflow_run"]})
+        assert requests.post(action, data={"manifest": deaf}, timeout=10).status_code == 422
         done = requests.post(action, data={"manifest": manifest}, timeout=10)
         told = flow.communicate(timeout=30)[0]
         assert (done.status_code, flow.returncode) == (200, 0)

@@ -12,6 +12,19 @@ from mergebot.localforge.errors import ApiError, invalid, not_found
 from mergebot.localforge.routing import Call, Reply, created, endpoint
 from mergebot.localforge.shapes import checks as shapes
 
+NEEDED = {
+    "check_run": "checks",
+    "check_suite": "checks",
+    "issue_comment": "issues",
+    "pull_request": "pull_requests",
+    "pull_request_review": "pull_requests",
+    "push": "contents",
+    "repository": "metadata",
+    "status": "statuses",
+    "workflow_run": "actions",
+}
+"""The permission without which an App may not subscribe to an event, as GitHub's pages list them."""
+
 
 @endpoint("POST", "/settings/apps/new", "anyone")
 def propose(call: Call) -> Reply:
@@ -25,10 +38,19 @@ def propose(call: Call) -> Reply:
         target = str(manifest["redirect_url"])
     except (KeyError, ValueError) as error:
         raise ApiError(HTTPStatus.BAD_REQUEST, "Problems parsing the manifest") from error
+    _check_events(manifest)
     code = secrets.token_hex(20)
     call.forge.manifests[code] = manifest
     query = urlencode({"code": code, "state": call.query.get("state", "")})
     return Reply(HTTPStatus.FOUND, None, {"Location": f"{target}?{query}"})
+
+
+def _check_events(manifest: dict[str, Any]) -> None:
+    held = {"metadata", *(manifest.get("default_permissions") or {})}
+    wrong = [each for each in manifest.get("default_events") or [] if NEEDED.get(each) not in held]
+    if wrong:
+        told = f"Default events are not supported by permissions: {', '.join(wrong)}"
+        raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
 
 
 @endpoint("POST", "/app-manifests/{code}/conversions", "anyone")

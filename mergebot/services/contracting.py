@@ -125,6 +125,36 @@ def contract_turn(
     return Turn(Parked(Reason.STALE_CONTRACT, text), text) if text else None
 
 
+def looked_at_again(parts: Parts, git: Git, decision: Decision) -> Decision:
+    """Let go on what waits for contracts that, on this tip and by these rules, ask for nothing.
+
+    What does not merge with the tip is let go too: nobody could answer for it.
+    """
+    for candidate in decision.snapshot.candidates:
+        state = candidate.state
+        if not isinstance(state, Parked) or state.reason is not Reason.STALE_CONTRACT:
+            continue
+        turn = _turn_on_tip(parts, git, decision.snapshot, candidate)
+        if turn is None:
+            text = "the trunk moved, and no contract asks for anything now"
+            decision = decision.move(candidate, Queued(), text)
+        elif turn.state != state:
+            decision = decision.move(candidate, turn.state, turn.why)
+    return decision
+
+
+def _turn_on_tip(parts: Parts, git: Git, snapshot: Snapshot, candidate: Candidate) -> Turn | None:
+    policy, tip = snapshot.policy, snapshot.tip
+    if policy is None or tip is None:
+        return Turn(candidate.state, "nothing is known of the rules")
+    if not git.has(candidate.head):
+        return None
+    replay = git.replay(request_for(candidate, policy, tip))
+    if not isinstance(replay, Replayed):
+        return None
+    return contract_turn(parts, git, snapshot, candidate, replay.merge)
+
+
 def answer(parts: Parts, git: Git, lane: Lane, pr: int, asked: Answer, *, by: Speaker) -> str:
     """Record somebody's word on a contract of a queued PR, and let the PR be looked at again.
 

@@ -43,7 +43,7 @@ from mergebot.services.admitting import permission_of
 from mergebot.services.authorising import authorised, bounded, claimed_now
 from mergebot.services.branch_rules import forget_branch_rules
 from mergebot.services.chain import request_for
-from mergebot.services.contracting import contract_turn
+from mergebot.services.contracting import contract_turn, looked_at_again
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
 from mergebot.services.halting import meet_halt
@@ -379,5 +379,5 @@ def _landed(hands: Hands, decision: Decision, load: Load) -> Decision:
             decision = decision.want(ClosePull(candidate.pr))
     decision = tip_landed(decision, load.merged)
     if any(changes_rules(state.merge) for _, state in load.landings):
-        decision = with_rules(hands.parts, hands.git, decision, load.merged)
-    return decision
+        return with_rules(hands.parts, hands.git, decision, load.merged)
+    return looked_at_again(hands.parts, hands.git, decision)

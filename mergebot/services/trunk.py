@@ -13,6 +13,7 @@ from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 from mergebot.ports.git import Git
 from mergebot.ports.rules import RulesReader
+from mergebot.services.contracting import looked_at_again
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 from mergebot.services.vouching import kept_green
@@ -101,10 +102,10 @@ def take_tip(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
 
 
 def with_rules(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
-    """Take the rules that `tip` carries into force."""
+    """Take the rules that `tip` carries into force, also for what waits for contracts."""
     rules = read_rules(git, parts.rules, tip)
     before = decision.snapshot.state.rules.policy
-    decision = decision.lane(rules=rules)
+    decision = looked_at_again(parts, git, decision.lane(rules=rules))
     if rules.policy == before or isinstance(rules.policy, Policy):
         return decision
     text = "the trunk has no .mergebot.toml"

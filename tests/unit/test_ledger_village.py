@@ -7,7 +7,7 @@ from mergebot.domain.reasons import Reason
 from mergebot.domain.status import read_hidden_line
 from mergebot.services.auditing import audit
 from mergebot.services.claiming import Owned, Wanted, claim, do
-from tests.support.village import ALICE, BOB, EVE, LANE, Village
+from tests.support.village import ALICE, BOB, EVE, GATE, LANE, Village
 
 
 def claim_of(village: Village, pr: int) -> LedgerClaim:
@@ -334,3 +334,58 @@ def test_a_rule_may_say_that_a_move_is_irrelevant() -> None:
     assert isinstance(village.label(village.propose({"docs/x": "1"}, base=old)).state, Landed)
     waits = village.label(village.propose({"web/x": "1"}, base=old)).state
     assert reason_of_state(waits) is Reason.STALE_CONTRACT
+
+
+def pushed_to_the_trunk(village: Village, files: dict[str, str]) -> None:
+    """Have somebody push to the trunk directly, an hour later."""
+    village.clock.advance(village.clock.now() + 3600)
+    tree = {**village.remote.objects.commit(village.tip).tree, **files}
+    village.remote.push(ALICE, "main", village.remote.commit(tree, "Direct", village.tip))
+    village.settle()
+    village.reconcile()
+
+
+def test_a_trunk_that_is_back_at_the_assumed_revision_lets_the_consumer_go_on() -> None:
+    village, consumer = contested()
+    assert reason_of_state(village.label(consumer).state) is Reason.STALE_CONTRACT
+    pushed_to_the_trunk(village, {"src/status": "complete means written"})
+    assert isinstance(village.candidate(consumer).state, Landed)
+
+
+def test_a_change_that_lands_and_takes_the_contract_back_lets_the_consumer_go_on() -> None:
+    village, consumer = contested()
+    village.label(consumer)
+    revert = village.propose({"src/status": "complete means written"}, by=ALICE)
+    assert isinstance(village.label(revert).state, Landed)
+    assert isinstance(village.candidate(consumer).state, Landed)
+
+
+def test_a_contract_that_leaves_the_rules_holds_nobody_back() -> None:
+    village, consumer = contested()
+    village.works = lambda tree: True
+    village.label(consumer)
+    pushed_to_the_trunk(village, {".mergebot.toml": GATE})
+    assert isinstance(village.candidate(consumer).state, Landed)
+
+
+def test_a_contract_that_moves_once_more_asks_about_its_newest_revision() -> None:
+    village, consumer = contested()
+    before = village.label(consumer).state
+    pushed_to_the_trunk(village, {"src/status": "complete means archived"})
+    after = village.candidate(consumer).state
+    assert reason_of_state(after) is Reason.STALE_CONTRACT
+    assert after != before
+
+
+def test_a_trunk_that_moves_elsewhere_leaves_the_consumer_waiting() -> None:
+    village, consumer = contested()
+    before = village.label(consumer).state
+    pushed_to_the_trunk(village, {"docs/x": "1"})
+    assert village.candidate(consumer).state == before
+
+
+def test_what_waits_for_a_contract_and_no_longer_merges_is_sent_back() -> None:
+    village, consumer = contested()
+    village.label(consumer)
+    pushed_to_the_trunk(village, {"publish": "otherwise"})
+    assert reason_of_state(village.candidate(consumer).state) is Reason.CONFLICT

@@ -62,7 +62,7 @@ def parse_task_block(body: str, task: str) -> ClaimBlock | NoBlock | ClaimFaults
 
 
 def _table(body: str) -> Table | NoBlock | ClaimFaults:
-    blocks = [block for block in _fenced(body) if _language(block.info) == "mergebot"]
+    blocks = _claims(body)
     if not blocks:
         return NoBlock()
     if len(blocks) > 1:
@@ -78,6 +78,14 @@ def _table(body: str) -> Table | NoBlock | ClaimFaults:
     if isinstance(table, TableFault):
         return ClaimFaults((table.sentence,))
     return table
+
+
+def without_claim(body: str) -> str:
+    """Return a description without its claim block."""
+    lines = _LINE.split(body)
+    for block in reversed(_claims(body)):
+        del lines[block.lines]
+    return "\n".join(lines)
 
 
 def claim_of_fields(table: Table) -> ClaimBlock | ClaimFaults:
@@ -153,6 +161,11 @@ class _Block:
     info: str
     text: str
     closed: bool
+    lines: slice
+
+
+def _claims(body: str) -> Sequence[_Block]:
+    return [block for block in _fenced(body) if _language(block.info) == "mergebot"]
 
 
 def _language(info: str) -> str:
@@ -176,7 +189,13 @@ def _fenced(body: str) -> Iterator[_Block]:
         end = next((n for n in range(at, len(lines)) if closing.fullmatch(lines[n])), len(lines))
         indent = len(opened["indent"])
         content = [re.sub(rf"^ {{0,{indent}}}", "", line) for line in lines[at:end]]
-        yield _Block(opened["fence"], opened["info"], "\n".join(content), closed=end < len(lines))
+        yield _Block(
+            fence=opened["fence"],
+            info=opened["info"],
+            text="\n".join(content),
+            closed=end < len(lines),
+            lines=slice(at - 1, end + 1),
+        )
         at = end + 1
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from mergebot.adapters.git.objects import Commit, person
+from mergebot.domain.commit_text import commit_body, inert
 from mergebot.domain.ids import Sha
 from mergebot.ports.git import ReplayRequest
 
@@ -11,6 +12,7 @@ NAME = b"mergebot <mergebot@users.noreply.github.com>"
 
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_OWN_NUMBER = re.compile(r" \(#[0-9]+\)\Z")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
@@ -73,8 +75,8 @@ def co_authors(commits: Sequence[Commit], *, beside: str) -> Sequence[str]:
 
 
 def _message(subject: str, body: str, trailers: Sequence[str]) -> bytes:
-    first = " ".join(_CONTROL.sub(" ", subject).split())
-    text = _CONTROL.sub("", body.replace("\r\n", "\n")).strip("\n").rstrip()
+    first = _first_line(subject)
+    text = _CONTROL.sub("", commit_body(body))
     parts = [first, *([text] if text else [])]
     if trailers:
         block = "\n".join(trailers)
@@ -84,6 +86,13 @@ def _message(subject: str, body: str, trailers: Sequence[str]) -> bytes:
         else:
             parts.append(block)
     return ("\n\n".join(parts) + "\n").encode("utf-8", "replace")
+
+
+def _first_line(subject: str) -> str:
+    """Return the subject with its title disarmed; the pull request's own number stays a link."""
+    line = " ".join(_CONTROL.sub(" ", subject).split())
+    own = _OWN_NUMBER.search(line)
+    return inert(line[: own.start()]) + own[0] if own else inert(line)
 
 
 def _plain(text: str) -> str:

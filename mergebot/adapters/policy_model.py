@@ -83,7 +83,17 @@ def _counted(value: object) -> object:
     raise refused()
 
 
+_MISTAKEN = {
+    "[": "there are no character classes, so write ? for one character",
+    "{": "there are no braces, so write one pattern for each, or ? for one character",
+}
+"""Signs that a claim takes as they stand: in a rule, a class that is none would protect nothing."""
+
+
 def _pattern(text: str) -> str:
+    for sign, why in _MISTAKEN.items():
+        if sign in text:
+            raise wrong(f"The pattern {shown(text)} holds {sign}; {why}.")
     pattern = parse(text)
     if isinstance(pattern, Pattern):
         return text

@@ -7,10 +7,10 @@ Patterns are anchored at the root of the repository and compared segment by segm
     docs/*.md       `*` stands for any characters within one segment, `?` for exactly one
     **/test_*.py    `**` stands for any number of whole segments, also none
 
-There is no negation and there are no character classes, so that two patterns can be compared
-exactly: `overlaps` intersects the two languages instead of listing files, and so speaks for files
-that do not exist yet. It does so on folded patterns (names.fold), because two names that differ
-only in case are one file on many machines.
+There is no negation, and brackets and braces stand for themselves, so that two patterns can be
+compared exactly: `overlaps` intersects the two languages instead of listing files, and so speaks
+for files that do not exist yet. It does so on folded patterns (names.fold), because two names that
+differ only in case are one file on many machines.
 """
 
 import re
@@ -77,7 +77,7 @@ def parse(text: str) -> Pattern | PatternFault:
 
 def literal_of(path: str) -> str:
     """Return the narrowest pattern that names `path`; a character it cannot write becomes `?`."""
-    return re.sub(r"^!|^\s|\s\Z|[*\[{\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", "?", path)
+    return re.sub(r"^!|^\s|\s\Z|[*\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", "?", path)
 
 
 def overlaps(a: Pattern, b: Pattern) -> bool:
@@ -138,21 +138,13 @@ def _fault(text: str) -> str:
         return "holds a control character or one that is not Unicode text; write it as ?"
     if text != text.strip():
         return "starts or ends with a blank; take it away, or write ? where it belongs to a name"
-    for sign, why in _SIGNS.items():
-        if sign in text:
-            return why
+    if "\\" in text:
+        return "holds a backslash; segments are separated by /, and nothing is escaped"
     if text.startswith("!"):
         return "starts with !; there is no negation, so name what is meant"
     if text.startswith("/"):
         return "starts with /; patterns begin at the root of the repository without it"
     return _segment_fault(text.split("/"))
-
-
-_SIGNS = {
-    "\\": "holds a backslash; segments are separated by /, and nothing is escaped",
-    "[": "holds [; there are no character classes, so write ? for one character",
-    "{": "holds {; there are no braces, so write one pattern for each",
-}
 
 
 def _segment_fault(segments: Sequence[str]) -> str:

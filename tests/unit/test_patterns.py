@@ -81,6 +81,8 @@ def regular_expression(text: str) -> str:
         ("a/**/b", ["a/b", "a/x/y/b"], ["a", "ab", "a/b/c"]),
         ("**", ["a", "a/b", "a\nb"], []),
         ("a+b.c", ["a+b.c"], ["aab.c", "a+bxc"]),
+        ("app/[slug]/{id}.ts", ["app/[slug]/{id}.ts"], ["app/s/{id}.ts", "app/[slug]/i.ts"]),
+        ("a{b,c}/*", ["a{b,c}/d"], ["ab/d", "ac/d"]),
     ],
 )
 def test_a_pattern_names(text: str, inside: list[str], outside: list[str]) -> None:
@@ -101,8 +103,6 @@ def test_a_pattern_names(text: str, inside: list[str], outside: list[str]) -> No
         ("/", "starts with /"),
         ("src//", "empty segment"),
         ("a\\b", "backslash"),
-        ("a[bc]", "character classes"),
-        ("a{b,c}", "braces"),
         ("a**", "stands alone"),
         ("src/***", "stands alone"),
         ("a\nb", "control"),
@@ -195,3 +195,19 @@ def test_a_hostile_pattern_takes_no_longer_than_another() -> None:
     assert not stars.matches("/".join(["a" * 120] * 30))
     assert overlaps(stars, pattern("**/b"))
     assert not overlaps(stars, pattern("**/" + "?*" * 200))
+
+
+def test_brackets_and_braces_meet_only_themselves_and_wildcards() -> None:
+    route, pair = pattern("app/[slug]/x"), pattern("a{b,c}")
+    assert [
+        text for text in ("app/?slug?/x", "APP/*]/x") if not overlaps(route, pattern(text))
+    ] == []
+    assert [text for text in ("app/s/x", "app/slug/x") if overlaps(route, pattern(text))] == []
+    assert overlaps(pair, pattern("a{*"))
+    assert not overlaps(pair, pattern("ab"))
+
+
+@pytest.mark.parametrize("path", ["app/[slug]/page.tsx", "a{b}.txt", "x]"])
+def test_a_path_with_brackets_is_named_exactly(path: str) -> None:
+    assert literal_of(path) == path
+    assert Cover([pattern(path)]).names(path)

@@ -139,6 +139,12 @@ def test_a_protected_path_lands_when_named_and_labelled_by_an_admin() -> None:
     assert inside(claiming(WORKFLOW, enqueuer=BY_ADMIN), edit(WORKFLOW))
 
 
+def test_a_protected_path_with_brackets_is_named_as_it_is_written() -> None:
+    path = ".github/[a]{b,c}.yml"
+    assert inside(claiming(path, enqueuer=BY_ADMIN), edit(path))
+    assert extend_command([path]) == f"@mergebot claim {path}"
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -276,7 +282,7 @@ def test_several_faults_are_all_told_and_the_gravest_is_the_reason() -> None:
 
 def test_the_command_that_would_extend_the_claim() -> None:
     strayed = ("docs/x", "my file", "app/[id].ts", render_path("a\u200bb"), render_path("a\udcff"))
-    assert extend_command(strayed) == '@mergebot claim docs/x "my file" app/?id].ts a?b a?'
+    assert extend_command(strayed) == '@mergebot claim docs/x "my file" app/[id].ts a?b a?'
 
 
 @given(st.text(st.characters(exclude_characters="/\0"), min_size=1))

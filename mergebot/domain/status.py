@@ -41,7 +41,7 @@ from mergebot.domain.judging import names
 from mergebot.domain.lane import Halt
 from mergebot.domain.markdown import plain
 from mergebot.domain.names import render_path
-from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults
+from mergebot.domain.policy import BudgetPolicy, NoPolicy, Policy, PolicyFaults, QueuePolicy
 from mergebot.domain.reasons import Fault, Reason, consequence
 
 Document = dict[str, object]
@@ -194,6 +194,19 @@ def next_action(candidate: Candidate, failures_left: int) -> str:
             return f"rebase on the trunk, make it work together with {together}, then label again"
         case _:
             return consequence(reason).next_action if reason else ""
+
+
+def unqueued_text(pr: int, latest: Candidate | None, policy: Policy | None) -> str:
+    """Say where a pull request stands that is not in the queue; `latest` is its last attempt."""
+    if latest is None:
+        label = (policy.queue if policy else QueuePolicy()).label
+        return f"#{pr} was never queued: set the label {label} on it to queue it"
+    ended, reason = state_name(latest.state), reason_of(latest.state)
+    allowed = (policy.budget if policy else BudgetPolicy()).failures
+    left = max(allowed - latest.budget.failures, 0)
+    how = f"{ended} ({reason})" if reason else ended
+    what = next_action(latest, left)
+    return f"#{pr} is not in the queue: attempt {latest.attempt} ended as {how}; next: {what}"
 
 
 def explanation(state: State) -> str:

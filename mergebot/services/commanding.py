@@ -21,6 +21,7 @@ from mergebot.domain.ids import Lane
 from mergebot.domain.limits import COMMAND_GOOD_S, LABEL_SLACK_S
 from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import TO_HALT, Permission
+from mergebot.domain.status import unqueued_text
 from mergebot.ports.errors import Refused, TurnedAway
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
@@ -156,7 +157,7 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
         case Plain.UNHOLD:
             operating.unhold(lane, pr, by)
         case Plain.STATUS | Plain.EXPLAIN:
-            decide(parts, lane, lambda decision: _refresh(decision, pr))
+            decide(parts, lane, lambda decision: _shown(parts, decision, news))
         case Retry(reason):
             operating.retry(lane, pr, by, reason, asked_at=news.at)
         case Halt(reason):
@@ -168,12 +169,21 @@ def _do(parts: Parts, lane: Lane, news: CommentMade, command: Command) -> str:
     return ""
 
 
-def _refresh(decision: Decision, pr: int) -> Decision:
-    return decision.want(PublishNotice(pr, 0))
+def _shown(parts: Parts, decision: Decision, news: CommentMade) -> Decision:
+    """Bring the sticky comment up to date; whoever asks about what is not queued gets a sentence."""
+    pr, snapshot = news.number, decision.snapshot
+    decision = decision.want(PublishNotice(pr, 0))
+    if snapshot.candidate(pr) is not None:
+        return decision
+    text = unqueued_text(pr, parts.store.latest(snapshot.lane, pr), snapshot.policy)
+    return decision.want(_answering(news, text))
+
+
+def _answering(news: CommentMade, sentence: str) -> Tell:
+    text = f"{sentence[:1].upper()}{sentence[1:]}."
+    return Tell(news.number, f"comment-{news.comment_id}", text)
 
 
 def _say(parts: Parts, lane: Lane, news: CommentMade, sentence: str) -> None:
     parts.forge.react(lane.repo, news.comment_id, REFUSED)
-    topic = f"comment-{news.comment_id}"
-    text = f"{sentence[:1].upper()}{sentence[1:]}."
-    decide(parts, lane, lambda decision: decision.want(Tell(news.number, topic, text)))
+    decide(parts, lane, lambda decision: decision.want(_answering(news, sentence)))

@@ -51,7 +51,10 @@ def claim() -> None:
 @click.option("--assumes", multiple=True, help="contract@revision that the work relies on.")
 @_options
 def add(patterns: tuple[str, ...], *, repo: str, json_: bool, **said: Any) -> None:
-    """Claim files: nobody else may change what PATTERNS name until the claim ends."""
+    """Claim files: nobody else can claim what PATTERNS name until the claim ends.
+
+    Whether a change without any claim may land is up to `claims.required` in .mergebot.toml.
+    """
     running = bot()
     body: Json = {
         "task": said["task"],

@@ -1,11 +1,7 @@
 """Health for machines: alive means that something moves, ready means that the record can be read."""
 
-<<<<<<< HEAD
-from collections.abc import Iterator
-from contextlib import suppress
-=======
 from collections.abc import Iterator, Sequence
->>>>>>> b4e3b7f (wip)
+from contextlib import suppress
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
@@ -43,11 +39,12 @@ def healthz(request: Request) -> Response:
 
 
 def _waiting(parts: WebParts) -> dict[str, str]:
-    """Return why lanes wait; no restart of ours would help them, so that is no trouble."""
+    """Return why public lanes wait; no restart of ours would help them, so that is no trouble."""
     found = {}
     for lane in parts.store.lanes():
         with suppress(Refused):
-            if why := parts.store.read(lane).state.waiting:
+            why = parts.store.read(lane).state.waiting
+            if why and not parts.private(lane):
                 found[lane.repo] = why
     return found
 

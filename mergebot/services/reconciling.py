@@ -8,20 +8,20 @@ from mergebot.domain.candidate import Gating, Landing, Parked, Verified
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Checking, Red, Snapshot, UnknownHealth
 from mergebot.domain.limits import IDLE_ALARM_S, RUN_SILENT_S, RUN_UNTAKEN_S
-from mergebot.domain.policy import Policy
-from mergebot.domain.pulls import PullRequest, Repository
+from mergebot.domain.pulls import PullRequest
 from mergebot.domain.views import idle_s
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.services.admitting import follow
 from mergebot.services.external import sweep_trials
 from mergebot.services.keeping_up import keep_up
 from mergebot.services.labelling import admit_labelled
+from mergebot.services.opening import open_lane
 from mergebot.services.parts import Parts
 from mergebot.services.recovering import recover
-from mergebot.services.repositories import forget, git_of, repository_of
+from mergebot.services.repositories import forget, git_of
 from mergebot.services.rereading import look_where_unsure
 from mergebot.services.tick import look
-from mergebot.services.trunk import consult, read_rules
+from mergebot.services.trunk import consult
 from mergebot.services.waiting import is_refused
 
 log = structlog.get_logger()
@@ -93,27 +93,6 @@ def _stuck(parts: Parts, snapshot: Snapshot) -> bool:
     if idle % IDLE_ALARM_S < STUCK_LOG_S:
         log.error("lane_stuck", lane=snapshot.lane.repo, idle_s=round(idle), slots=snapshot.slots)
     return True
-
-
-def open_lane(parts: Parts, repo: str) -> Lane:
-    """Return the lane of a repository, made known first where it is new or was renamed."""
-    repository = repository_of(parts, repo)
-    known = next((each for each in parts.store.lanes() if each.repo_id == repository.id), None)
-    if known is not None and known.repo == repository.full_name:
-        return known
-    trunk = known.trunk if known else _trunk(parts, repository)
-    lane = Lane(repository.id, repository.full_name, trunk)
-    parts.store.open_lane(lane)
-    return lane
-
-
-def _trunk(parts: Parts, repository: Repository) -> str:
-    git = parts.mirrors.of(repository)
-    tip = git.fetch(repository.default_branch, []).trunk
-    if tip is None:
-        raise Refused(f"{repository.full_name} has no branch {repository.default_branch} yet")
-    policy = read_rules(git, parts.rules, tip).policy
-    return policy.trunk if isinstance(policy, Policy) else repository.default_branch
 
 
 def _lane(parts: Parts, lane: Lane) -> None:

@@ -7,8 +7,9 @@ import structlog
 from mergebot.domain.ids import Lane
 from mergebot.domain.news import InstallationChanged, RepositoryChanged
 from mergebot.ports.errors import Missing
+from mergebot.services.opening import open_lane
 from mergebot.services.parts import Parts
-from mergebot.services.reconciling import open_lane, reconcile
+from mergebot.services.reconciling import reconcile
 from mergebot.services.repositories import forget
 
 log = structlog.get_logger()

@@ -96,6 +96,11 @@ def test_a_branch_whose_name_ends_alike_is_not_taken_for_the_trunk(
     assert git.remote_heads("trunk", 1).trunk is None
 
 
+def test_a_branch_that_is_not_there_is_no_trunk(remote: Repo, git: MirrorGit) -> None:
+    assert git.fetch("gone", []).trunk is None
+    assert git.fetch("main", []).trunk == remote.sha("main")
+
+
 def malformed(remote: Repo) -> str:
     row = b"40000 .git\0" + bytes.fromhex(remote.git("mktree", stdin=b""))
     tree = remote.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", stdin=row)

@@ -95,7 +95,7 @@ def test_the_failing_page_tells_what_to_do(client: TestClient) -> None:
         "pytest -q",
         "exit code <b>1</b>",
         "AssertionError: assert Money(1600) == Money(1800)",
-        "git fetch origin refs/mergebot/candidate/198",
+        "refs/mergebot/candidate/198",
         "push a fix, then label again",
         "1 failed, 206 passed",
         "the base is green",

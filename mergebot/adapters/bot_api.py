@@ -17,6 +17,15 @@ ASKED_AGAIN = 2
 Json = dict[str, Any]
 
 
+class _Answer(Json):
+    """A JSON object of the bot; raises Refused for a field that a mergebot would have given."""
+
+    def __missing__(self, name: str) -> Any:
+        raise Refused(
+            f"What answers is no mergebot, or one of another version: it says no {name!r}."
+        )
+
+
 class Declined(Refused):
     """The bot said no, in one sentence; `answer` is all that it said."""
 
@@ -75,7 +84,7 @@ def of(repo: str, *rest: object) -> str:
 
 def _read(answer: requests.Response, address: str) -> Json:
     try:
-        found = answer.json()
+        found = answer.json(object_hook=_Answer)
     except json.JSONDecodeError:
         found = None
     if not isinstance(found, dict):

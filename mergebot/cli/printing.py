@@ -14,8 +14,9 @@ GAP = "  "
 
 
 def as_json(found: Any) -> None:
-    """Print JSON, for programs."""
-    click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    """Print JSON, for programs; half of a surrogate pair, which no output takes, stays escaped."""
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 def clean(text: object) -> str:

@@ -1,15 +1,19 @@
 """Wrong use, missing settings and silence on the other side: one sentence each, and an exit code."""
 
+import json
 import subprocess
 import sys
 import tempfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from redis import Redis
 
 from mergebot.cli import main
 from mergebot.cli.main import Commands
+from mergebot.cli.printing import as_json
 from tests.support.product import free_port, run
 from tests.support.valkey import valkey_server
 
@@ -87,6 +91,35 @@ def test_without_a_running_bot_commands_say_where_they_looked(words: list[str]) 
         f"No mergebot answers at http://127.0.0.1:{port}; start `mergebot up`, or set"
         " MERGEBOT_PUBLIC_URL.\n"
     )
+
+
+class _Other(BaseHTTPRequestHandler):
+    """Something that answers everything with an empty object."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_something_else_that_answers_is_told_apart_from_a_mergebot() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Other) as server:
+        Thread(target=server.serve_forever).start()
+        try:
+            asked = {"MERGEBOT_PORT": str(server.server_port)}
+            refused = run("status", "--repo=o/r", settings=asked)
+        finally:
+            server.shutdown()
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("What answers is no mergebot, or one of another version")
+
+
+def test_what_no_output_takes_is_printed_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    as_json({"by": "half \ud800", "title": "schön"})
+    assert json.loads(capsys.readouterr().out) == {"by": "half \ud800", "title": "schön"}
 
 
 def test_to_steer_takes_a_token(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.simulation.stage import Job, Stage
 RECONCILE_S = 30.0
 NUDGE_S = 1.0
 IDLE_RECONCILE_S = 600.0
-IDLE_NUDGE_S = 60.0
+IDLE_NUDGE_S = 300.0
 
 
 @dataclass(slots=True)

@@ -70,7 +70,7 @@ class People:
         """Plan everything that people will do; of `acts` only, and more of it, where there are any."""
         rng = self.stage.rng
         within_s = rng.choice(OPENING_S)
-        for _ in range(rng.randrange(3, 6)):
+        for _ in range(rng.randrange(3, 5)):
             self.stage.later(rng.uniform(0.0, within_s), self._opens)
         for _ in range(rng.randrange(6, 16) if acts else rng.randrange(0, 7)):
             act = self.acts[rng.choice(acts or tuple(self.acts))]

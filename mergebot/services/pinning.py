@@ -50,7 +50,8 @@ def written_claim(
     if isinstance(block, ClaimBlock):
         patterns = (*block.patterns, *(held.extra if held else ()))
         return Claim(name, block.task, tuple(dict.fromkeys(patterns)), block.assumes, generation)
-    if isinstance(block, NoBlock) and held is not None and held.proof:
+    # A task may be claimed before anybody knows its files: that limits nothing yet.
+    if isinstance(block, NoBlock) and held is not None and held.proof and held.every:
         return Claim(name, held.task, held.every, held.assumes, generation)
     return NoClaim()
 

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mergebot.adapters.memory.ledger import MemoryLedger
 from mergebot.adapters.signing import KeyNotary
-from mergebot.domain.candidate import Candidate, Claim, Ejected, Landed
+from mergebot.domain.candidate import Candidate, Claim, Ejected, Landed, NoClaim
 from mergebot.domain.holding import Done, Extend, Session
 from mergebot.domain.ledger import Change, proof_of
 from mergebot.domain.pulls import Permission
@@ -128,6 +128,15 @@ def test_a_session_claim_bounds_its_branch_without_a_block_too() -> None:
     village = Village()
     session(village, "branch-1", "src/**")
     assert strays(village.label(village.propose({"src/a": "1", "docs/x": "1"}))) == ("docs/x",)
+
+
+def test_a_task_that_was_claimed_without_files_limits_nothing_and_ends_with_its_change() -> None:
+    village = Village()
+    session(village, "branch-1")
+    landed = village.label(village.propose({"src/a": "1"}))
+    assert isinstance(landed.state, Landed)
+    assert isinstance(landed.claim, NoClaim)
+    assert not village.ledger.claims
 
 
 def test_the_session_claim_of_another_branch_is_no_claim_of_this_change() -> None:

@@ -40,7 +40,8 @@ def admit_labelled(parts: Parts, lane: Lane, pulls: Sequence[PullRequest]) -> No
         if served:
             _unlabel(parts, lane, pull.number, event.label)
             continue
-        if set_by_bot(parts, event) and _wish_lost(snapshot, event):
+        if set_by_bot(parts, event):
+            # For whom is not on record any more: Redis lost its last writes, or all of them.
             head = told_head(parts, lane, pull)
         else:
             head = authorised_head(parts, lane, pull, event, seen=seen)
@@ -98,12 +99,6 @@ def _served(parts: Parts, lane: Lane, pull: PullRequest, event: LabelEvent) -> b
     """Tell whether this very label event made a candidate already, which has ended since."""
     latest = parts.store.latest(lane, pull.number)
     return latest is not None and event.at <= latest.enqueued_at + LABEL_SLACK_S
-
-
-def _wish_lost(snapshot: Snapshot, event: LabelEvent) -> bool:
-    """Tell whether the record may have lost for whom the bot set this label, and at which head."""
-    recovered = snapshot.state.recovered
-    return snapshot.state.recovering or (recovered is not None and event.at <= recovered.at)
 
 
 def _asked_wish(pull: PullRequest, asked: Asked, kind: Kind) -> Wish:

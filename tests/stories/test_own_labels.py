@@ -7,6 +7,7 @@ from mergebot.domain.reasons import Reason
 from mergebot.services.admitting import want_label
 from mergebot.services.operating import Operating
 from mergebot.services.own_labels import remember
+from tests.simulation.loss import keep, put_back
 from tests.support.world import BO, BOT, LANE, QUEUE, World
 
 
@@ -53,6 +54,19 @@ def test_a_head_pushed_before_the_bots_own_label_is_not_what_somebody_asked_for(
     state = world.candidate(pr).state
     assert isinstance(state, Cancelled)
     assert state.reason is Reason.HEAD_CHANGED
+
+
+def test_the_bots_own_label_speaks_for_no_head_once_redis_lost_for_whom_it_was_set() -> None:
+    world = World()
+    pr = world.opens_pr()
+    redis = (world.store, world.runs)
+    before = keep(redis)
+    asks_and_dies(world, pr, pushed=True)
+    put_back(redis, before)
+    world.reconciles()
+    world.runs_until_quiet()
+    assert world.landed == []
+    assert world.ended(pr) == ("cancelled", Reason.HEAD_CHANGED)
 
 
 def test_a_retry_whose_bot_died_is_a_retry() -> None:

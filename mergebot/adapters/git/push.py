@@ -209,8 +209,9 @@ def _outcome(answer: Answer, moves: Sequence[_Move]) -> PushOutcome:
             return PushOutcome.HEAD_REFUSED
         case (_, _, Fate.DENIED):
             raise Refused(f"The forge refused the receipt's ref: {refusal(answer, notes)}")
-        # With every ref a bystander the server lost a race it did not name; leases will tell.
-        case (Fate.BYSTANDER, _, Fate.STALE | Fate.BYSTANDER):
+        # With every ref a bystander the server lost a race it did not name; leases will tell. Refs
+        # that are there already are done: only this receipt is told anew.
+        case (Fate.BYSTANDER, _, Fate.STALE | Fate.BYSTANDER) | (Fate.DONE, Fate.DONE, Fate.STALE):
             raise _NotesMoved
         case _:
             return PushOutcome.UNCLEAR

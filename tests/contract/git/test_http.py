@@ -99,7 +99,7 @@ def test_a_landing_that_did_not_arrive_is_unclear(
 
 
 def test_a_landing_whose_answer_was_lost_is_unclear_and_repeating_it_lands_it_once(
-    remote: Repo, served: Served, git: MirrorGit
+    remote: Repo, served: Served, git: MirrorGit, tmp_path: Path
 ) -> None:
     head = proposed(remote, {"n": "1\n"})
     push = landing(landable(git), head)
@@ -107,7 +107,9 @@ def test_a_landing_whose_answer_was_lost_is_unclear_and_repeating_it_lands_it_on
     assert git.push_landing(push) is PushOutcome.UNCLEAR
     assert remote.sha("main") == push.merged
     served.faults.clear()
-    assert git.push_landing(push) is PushOutcome.LANDED
+    # So that the receipt is written anew, whatever second it is: notes bear their time.
+    assert mirror_of(remote.url, tmp_path / "elsewhere").fence(push.base, 1) is None
+    assert git.push_landing(push) is PushOutcome.REPEATED
     assert dict(git.receipts()) == {push.merged: push.receipt}
 
 

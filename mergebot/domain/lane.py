@@ -75,10 +75,11 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules in force, as read from the commit `at` of the trunk."""
+    """The rules in force, as read from the commit `at` of the trunk; broken ones since `since`."""
 
     at: Sha | None
     policy: Policy | PolicyFaults | NoPolicy
+    since: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

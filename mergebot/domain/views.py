@@ -73,7 +73,7 @@ def halted_view(snapshot: Snapshot) -> Document | None:
     if isinstance(state.rules.policy, PolicyFaults):
         return facts | {
             "reason": ".mergebot.toml is broken: " + " ".join(state.rules.policy.faults),
-            "since": None,
+            "since": iso(state.rules.since) if state.rules.since else None,
             "by": BY_ITSELF,
             "commit": state.rules.at,
             "ends_when": "by itself, once the file on the trunk is repaired",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from mergebot.domain.candidate import Landing
 from mergebot.domain.decision import Decision
+from mergebot.domain.effects import PublishNotice
 from mergebot.domain.external import judge
 from mergebot.domain.health import heard_outside, tip_kept, tip_moved
 from mergebot.domain.ids import Lane, Sha, short
@@ -104,8 +105,15 @@ def take_tip(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
 def with_rules(parts: Parts, git: Git, decision: Decision, tip: Sha) -> Decision:
     """Take the rules that `tip` carries into force, also for what waits for contracts."""
     rules = read_rules(git, parts.rules, tip)
-    before = decision.snapshot.state.rules.policy
+    known = decision.snapshot.state.rules
+    before, broken = known.policy, isinstance(rules.policy, PolicyFaults)
+    since = known.since if isinstance(before, PolicyFaults) else decision.snapshot.now
+    rules = replace(rules, since=since if broken else 0.0)
     decision = looked_at_again(parts, git, decision.lane(rules=rules))
+    if broken is not isinstance(before, PolicyFaults):
+        # Everybody who waits is told once, that nothing moves and that it does again.
+        open_ones = decision.snapshot.candidates
+        decision = decision.want(*(PublishNotice(each.pr, each.attempt) for each in open_ones))
     if rules.policy == before or isinstance(rules.policy, Policy):
         return decision
     text = "the trunk has no .mergebot.toml"

@@ -23,7 +23,7 @@ STATES = (
     "Ejected",
     "Cancelled",
 )
-WAYS_MIN = 10
+WAYS_MIN = 3
 WAYS = (
     "landed in groups",
     "landed by a kept verdict",

@@ -14,6 +14,7 @@ from mergebot.domain.effects import told_mark
 from mergebot.domain.holding import Overseer
 from mergebot.domain.ids import Actor, Lane
 from mergebot.domain.ledger import Change, Granted, Taken
+from mergebot.domain.limits import LABEL_SLACK_S
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.ports.forge import Comment
 from mergebot.services.claiming import claim_for, extend_for_pull
@@ -34,7 +35,8 @@ def claim_of_pull(
     known = parts.ledger.read(lane).of_pull(pull.number) or parts.ledger.find(
         lane, f"pr-{pull.number}"
     )
-    lost = known is None and isinstance(parse_claim_block(pull.body), ClaimBlock)
+    block = parse_claim_block(pull.body)
+    lost = known is None and isinstance(block, ClaimBlock) and _may_be_older(parts, lane, pull)
     wishes = _wishes(parts, lane, pull) if lost else ()
     found = claim_for(parts, lane, pull)
     if not wishes or not isinstance(found, Granted):
@@ -50,6 +52,12 @@ def may_change_claim(pull: PullRequest, who: Actor, permission: Permission) -> b
     """Tell whether somebody's comment may change a pull request's claim: its author, or a maintainer."""
     own = pull.author.id == who.id and permission >= Permission.WRITE
     return own or permission >= Permission.MAINTAIN
+
+
+def _may_be_older(parts: Parts, lane: Lane, pull: PullRequest) -> bool:
+    """Tell whether a pull request may have had a claim before the record was last rebuilt."""
+    recovered = parts.store.read(lane).state.recovered
+    return recovered is None or pull.created_at <= recovered.at + LABEL_SLACK_S
 
 
 def _wishes(parts: Parts, lane: Lane, pull: PullRequest) -> Sequence[_Wish]:

@@ -6,6 +6,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mergebot.adapters.memory.ledger import MemoryLedger
+from mergebot.adapters.memory.store import MemoryStore
 from mergebot.adapters.signing import KeyNotary
 from mergebot.domain.candidate import Candidate, Claim, Ejected, Landed, NoClaim
 from mergebot.domain.holding import Done, Extend, Session
@@ -20,9 +21,12 @@ FILES = {"src/a": "1", "docs/x": "1", "ops/y": "1"}
 
 
 def lost(village: Village) -> None:
-    """Empty the ledger, as a loss of Redis does."""
+    """Lose all that Redis had, an hour later, and let the record be rebuilt."""
+    village.clock.advance(village.clock.now() + 3600)
+    village.store = MemoryStore(village.clock, village.runs)
     village.ledgers = MemoryLedger()
-    village.parts = replace(village.parts, ledger=village.ledgers)
+    village.parts = replace(village.parts, store=village.store, ledger=village.ledgers)
+    village.reconcile()
 
 
 def session(village: Village, branch: str, *patterns: str, task: str = "A-1") -> Owned:

@@ -77,7 +77,7 @@ class Trial:
         looks = 0
         while True:
             seen = self._seen()
-            found = judge(external, seen)
+            found = judge(external, seen or ())
             spent_s = clock.now() - began
             match found:
                 case AllGreen():
@@ -86,18 +86,21 @@ class Trial:
                 case OneRed(check):
                     self._heard()
                     return _failed(check, spent_s)
+                case Awaited() if spent_s > external.timeout_s and seen is None:
+                    return NoVerdict("the forge did not say in time what others reported")
                 case Awaited() if spent_s > external.timeout_s:
                     return self._too_late(found)
             looks += 1
             if not watch.pause(QUICK_S if looks <= QUICK_LOOKS else SLOW_S):
                 return None
 
-    def _seen(self) -> tuple[CheckSeen, ...]:
+    def _seen(self) -> tuple[CheckSeen, ...] | None:
+        """Return what is reported, None where nobody can tell: that is not silence."""
         try:
             return tuple(self.parts.forge.checks(self.lane.repo, self.order.merged))
         except Unavailable as error:
             log.info("checks_unread", why=str(error))
-            return ()
+            return None
 
     def _heard(self) -> None:
         for name in self.order.spec.external.checks:

@@ -112,10 +112,17 @@ async def _serve(forge: Forge, request: Request) -> Response:
     return await _run(visit, {})
 
 
+def _begins_push(path: str, service: str) -> bool:
+    return path.endswith("/info/refs") and service == RECEIVE
+
+
 def _admit(forge: Forge, request: Request, service: str) -> Visit:
     owner, name = request.path_params["owner"], request.path_params["repo"].removesuffix(".git")
     path = request.url.path
-    forge.faults.before(request.method, path)
+    # The first request of a push differs from that of a fetch by its query alone.
+    forge.faults.before(
+        request.method, f"{path}?service={RECEIVE}" if _begins_push(path, service) else path
+    )
     caller = access.authenticate(forge, request.headers.get("authorization", ""))
     store = forge.store
     repo = repositories.by_name(store, owner, name) or repositories.by_old_name(store, owner, name)

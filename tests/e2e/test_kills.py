@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 
 import pytest
@@ -36,6 +36,7 @@ def boundary(bot: Stack, where: str) -> Iterator[tuple[int, str]]:
     bot.wait(pr, "gating")
     method, path = {
         "before the intent": ("GET", "/collaborators/alice/permission"),
+        "after the intent": ("GET", "info/refs.service=git-receive-pack$"),
         "before the push": ("POST", "git-receive-pack$"),
         "after the push": ("POST", "git-receive-pack$"),
         "before the comment": ("PATCH", "/issues/comments/"),
@@ -64,7 +65,13 @@ def settled(bot: Stack, pr: int, name: str) -> bool:
     return bot.landed_once(name, canary) and len(merged) == len(set(merged))
 
 
-BOUNDARIES = ["before the intent", "before the push", "after the push", "before the comment"]
+BOUNDARIES = [
+    "before the intent",
+    "after the intent",
+    "before the push",
+    "after the push",
+    "before the comment",
+]
 
 
 @pytest.mark.parametrize("where", BOUNDARIES)
@@ -83,6 +90,23 @@ def test_hands_that_are_stopped_in_a_landing_and_go_on_later_land_nothing_twice(
         eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
     for each in children:
         os.kill(each, signal.SIGCONT)
+    assert settled(bot, pr, name)
+
+
+def test_a_push_that_is_stopped_after_the_intent_and_goes_on_when_others_landed_lands_nothing(
+    bot: Stack,
+) -> None:
+    with boundary(bot, "after the intent") as (pr, name):
+        assert not bot.trunk().count(f"Add {name}")
+        pushes = [pid for pid, line in under(bot.pid("hands")) if "git" in line]
+        for each in pushes:
+            os.kill(each, signal.SIGSTOP)
+        bot.signal("hands", signal.SIGKILL)
+    assert pushes
+    bot.wait(pr, "landed", within_s=90)
+    for each in pushes:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGCONT)
     assert settled(bot, pr, name)
 
 
@@ -121,6 +145,13 @@ def test_the_late_result_of_a_gate_that_was_taken_for_lost_is_ignored(bot: Stack
         os.kill(each, signal.SIGCONT)
     bot.wait(pr, "landed")
     assert bot.receipts()[-1]["gate"]["run"] == second
+
+
+def under(parent: int) -> Iterator[tuple[int, str]]:
+    """Yield every process below one, with its command line."""
+    for child, line in children_of(parent):
+        yield child, line
+        yield from under(child)
 
 
 def taken(bot: Stack, pr: int) -> str:

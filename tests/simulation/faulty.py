@@ -16,7 +16,7 @@ STALE_FORGE = frozenset({"pull", "open_pulls", "label_events", "label_removals"}
 STALE_GIT = frozenset({"fetch", "remote_heads", "heads_soon"})
 REMOTE_GIT = STALE_GIT | {
     *("push_landing", "keep_candidate", "drop_candidate", "receipts", "fence"),
-    *("push_trial", "drop_trial", "branches"),
+    *("push_trial", "drop_trial", "branches", "halt", "replace_halt"),
 }
 LAG_MAX_S = 45.0
 ASKING = ("merge-queue", "merge-queue-fix")

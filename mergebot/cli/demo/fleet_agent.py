@@ -73,7 +73,9 @@ class Agent:
         if "demo:die-late" in kinds:
             self._die_once(task)
         for _ in range(TRIES_MAX):
-            self._patiently(lambda: self.bot.post(of(self.repo, "candidates", pr), {}))
+            with suppress(Declined):
+                # What is not queued has ended at once, and says why like everything that ends.
+                self._patiently(lambda: self.bot.post(of(self.repo, "candidates", pr), {}))
             ended = self._wait(pr)
             if ended["state"] == "landed" or not ended["may_requeue"]:
                 return

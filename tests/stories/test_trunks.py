@@ -35,7 +35,7 @@ def renamed(world: World, branch: str) -> Sha:
     """Rename the default branch, as a forge does: its pull requests aim at the new name."""
     tip = world.tip
     world.remote.push(ADA, branch, tip)
-    del world.remote.now.heads["refs/heads/main"]
+    world.remote.move(ADA, {"refs/heads/main": None}, {})
     world.hosting.repository = replace(REPO, default_branch=branch)
     for pr in world.hosting.pulls:
         world.changes(pr, "edited", base=branch)

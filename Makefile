@@ -1,7 +1,7 @@
 # Every target sets itself up: .ci/setup makes .venv and installs what is missing.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo check test fuzz bench format clean lint
+.PHONY: help demo check test campaign fuzz bench format clean lint
 
 BIN := .venv/bin
 # Tiers of the fast loop; one that does not exist yet is left out.
@@ -28,7 +28,11 @@ check: ## The fast loop: format, lint, types, layers, fast tests (under a minute
 test: ## Everything: the fast loop, simulation, end to end, browser (under ten minutes)
 	@bash .ci/setup test
 	@$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 tests
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 -m "not campaign" tests
+
+campaign: ## What takes too long for make test: this project lands a change of its own, and more
+	@bash .ci/setup test
+	$(BIN)/pytest -q -n 2 -m campaign tests
 
 fuzz: ## Fuzz every parser with new examples for ten minutes (longer: make fuzz MINUTES=60)
 	@bash .ci/setup check

@@ -10,7 +10,7 @@ import pytest
 from tests.support.forge import ForgeProcess, Work
 from tests.support.product import Project, Stack, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.campaign, pytest.mark.sandbox, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).parents[2]
 FIRST_GATE_S = 300.0

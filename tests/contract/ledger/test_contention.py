@@ -84,6 +84,7 @@ def test_of_sixteen_reclaimers_one_wins(client: Redis, valkey_url: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(400)
 def test_in_a_thousand_rounds_one_reclaimer_wins_each(client: Redis, valkey_url: str) -> None:
     told = reclaiming(client, valkey_url, 1000)

@@ -37,6 +37,11 @@ class Receipt:
         return found if isinstance(found, int) else 0
 
     @property
+    def trunk(self) -> str:
+        """Return the branch that it landed on, "" where the text names none."""
+        return str(self.fields.get("trunk", ""))
+
+    @property
     def fields(self) -> Mapping[str, object]:
         """Return the receipt's fields as read from its text."""
         return dict(json.loads(self.text))

@@ -101,7 +101,8 @@ class PushOutcome(IntEnum):
     """How a landing push ended. UNCLEAR must be read back before anything is concluded.
 
     FENCED: somebody else settled this landing meanwhile, so it may not happen any more.
-    REPEATED: one of its commits has a receipt already: it landed once, and lands no more.
+    REPEATED: one of its commits has a receipt already, or it brings back another one that has a
+    receipt of this trunk: it landed once, and lands no more.
     HALTED: a halt is kept beside the receipts.
     """
 
@@ -155,6 +156,10 @@ class Git(Protocol):
 
     def first_parents(self, after: Sha, upto: Sha) -> Sequence[Sha]:
         """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
+        ...
+
+    def between(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return every commit that `upto` has and `after` has not, on whatever line, oldest first."""
         ...
 
     def fork_point(self, one: Sha, other: Sha) -> Sha | None:

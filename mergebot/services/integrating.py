@@ -25,7 +25,8 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.effects import ClosePull
 from mergebot.domain.groups import changes_rules, lands_with
 from mergebot.domain.health import tip_landed
-from mergebot.domain.ids import short
+from mergebot.domain.ids import Sha, short
+from mergebot.domain.judging import spend
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard, remade
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
@@ -47,7 +48,7 @@ from mergebot.services.contracting import contract_turn, looked_at_again
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
 from mergebot.services.halting import meet_halt
-from mergebot.services.loads import Load, load_of
+from mergebot.services.loads import Load, landed_once, load_of
 from mergebot.services.own_check import show_own_check
 from mergebot.services.own_labels import taken_off_by_mistake
 from mergebot.services.parts import Parts
@@ -335,23 +336,37 @@ def _settle(hands: Hands, decision: Decision, load: Load) -> Decision:
 
 def _landed_before(hands: Hands, decision: Decision, load: Load) -> Decision:
     """Land no commit twice: its receipt is there, and somebody took it off the trunk since."""
-    receipts = hands.git.receipts()
-    found = {pr: receipt for pr, merged in load.commits if (receipt := receipts.get(merged))}
-    if load.receipt.digest in {each.digest for each in found.values()}:
+    found = landed_once(hands.git, load, decision.snapshot.lane.trunk)
+    digests = {each.digest for landings in found.values() for each in landings.values()}
+    if load.receipt.digest in digests:
         return _settle(hands, decision, load)
+    if hands.git.fetch(decision.snapshot.lane.trunk, []).trunk != load.base:
+        return _did_not_land(hands, decision, load)
     take_back(hands.parts, hands.git, decision.snapshot, load.landings)
     known = hands.parts.store.landings(decision.snapshot.lane, limit=KNOWN_LANDINGS)
-    digests = {each.digest for each in known}
-    if any(each.digest not in digests for each in found.values()):
+    if digests - {each.digest for each in known}:
         moves = [(each, Verified(state.merge, state.verdict)) for each, state in load.landings]
         text = "its commit has a receipt that the record does not know: the queue is rebuilt"
         back = decision.move_all(moves, text)
         return back.lane(recovering=True).tell("recovering", text)
-    text = "this very commit landed once, and was taken off the trunk since: push a new one"
-    ejected = Ejected(Reason.ALREADY_LANDED, PlainEvidence(text), decision.snapshot.now)
+    for each, state in load.landings:
+        if each.pr in found:
+            decision = _sent_back(decision, each, state.merge.merged, found[each.pr])
     left = [(each, Queued()) for each in load.candidates if each.pr not in found]
-    gone = [(each, ejected) for each in load.candidates if each.pr in found]
-    return decision.move_all(gone, text).move_all(left, "its group did not land: gated anew")
+    return decision.move_all(left, "its group did not land: gated anew")
+
+
+def _sent_back(
+    decision: Decision, candidate: Candidate, merged: Sha, landed: Mapping[Sha, Receipt]
+) -> Decision:
+    reason = Reason.ALREADY_LANDED
+    text = "this very commit landed once, and was taken off the trunk since: push a new one"
+    if merged not in landed:
+        commit = next(iter(landed))
+        reason = Reason.CONFLICT
+        text = f"it stands on {short(commit)}, which landed once and was taken off the trunk since"
+    ejected = Ejected(reason, PlainEvidence(text), decision.snapshot.now)
+    return decision.move(spend(candidate, reason), ejected, text)
 
 
 def _did_not_land(hands: Hands, decision: Decision, load: Load) -> Decision:

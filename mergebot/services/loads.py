@@ -1,5 +1,6 @@
 """What one landing push carries: one candidate, or a group in order."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mergebot.domain.candidate import Candidate, Landing
@@ -7,6 +8,7 @@ from mergebot.domain.groups import lands_with
 from mergebot.domain.ids import Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.receipts import Receipt
+from mergebot.ports.git import Git
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,6 @@ class Load:
         return self.landings[-1][1].merge.merged
 
     @property
-    def commits(self) -> tuple[tuple[int, Sha], ...]:
-        """Return the merged commit of each, by PR."""
-        return tuple((each.pr, state.merge.merged) for each, state in self.landings)
-
-    @property
     def receipt(self) -> Receipt:
         """Return the receipt of the last one."""
         return Receipt(self.landings[-1][1].receipt)
@@ -62,3 +59,19 @@ def load_of(snapshot: Snapshot, candidate: Candidate) -> Load | None:
     members = lands_with(snapshot, candidate) or (candidate,)
     landings = [(each, each.state) for each in members if isinstance(each.state, Landing)]
     return Load(tuple(landings))
+
+
+def landed_once(git: Git, load: Load, trunk: str) -> Mapping[int, Mapping[Sha, Receipt]]:
+    """Return the receipts of landings that each PR would make again, by the commits they are for.
+
+    A merged commit has any receipt for itself; what it stands on may have landed on another trunk.
+    """
+    receipts = git.receipts()
+    found: dict[int, dict[Sha, Receipt]] = {}
+    for candidate, state in load.landings:
+        merge = state.merge
+        for commit in git.between(merge.base, merge.merged):
+            receipt = receipts.get(commit)
+            if receipt is not None and (commit == merge.merged or receipt.trunk == trunk):
+                found.setdefault(candidate.pr, {})[commit] = receipt
+    return found

@@ -9,7 +9,7 @@ from mergebot.ports.errors import Unavailable
 from mergebot.ports.git import Push, PushOutcome
 from mergebot.ports.store import Commit
 from tests.simulation.loss import Kept, keep, put_back
-from tests.support.world import ADA, FIX, KIM, LANE, World
+from tests.support.world import ADA, FIX, KIM, LANE, RULES, World
 
 
 def red_world() -> World:
@@ -106,6 +106,57 @@ def test_a_trunk_that_was_rewritten_halts() -> None:
     world.runs_until_quiet()
     world.rewinds_trunk_to(world.commits({"other": "1"}, on=before))
     world.runs_until_quiet()
+    assert world.lane.halt is not None
+
+
+@pytest.mark.parametrize("method", ["rebase", "merge"])
+def test_what_stands_on_a_landing_that_was_taken_off_the_trunk_does_not_bring_it_back(
+    method: str,
+) -> None:
+    world = World(f'[queue]\nmethod = "{method}"\n{RULES}')
+    before, taken_off = world.tip, world.opens_pr()
+    world.labels(taken_off)
+    world.runs_until_quiet()
+    upon = world.opens_pr()
+    world.rewinds_trunk_to(before)
+    halted_over_rewind(world)
+    world.labels(upon)
+    world.says(upon, "@mergebot resume it was taken off on purpose", who=ADA)
+    world.runs_until_quiet()
+    assert world.ended(upon) == ("ejected", Reason.CONFLICT)
+    assert f"file-{taken_off}" not in world.trunk
+    assert world.landed == [taken_off]
+
+
+def test_what_stands_on_a_landing_lands_where_the_rewind_was_undone_before_its_push(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World(f'[queue]\nmethod = "rebase"\n{RULES}')
+    before, first = world.tip, world.opens_pr()
+    world.labels(first)
+    world.runs_until_quiet()
+    after, upon = world.tip, world.opens_pr()
+    world.rewinds_trunk_to(before)
+    halted_over_rewind(world)
+    push_landing = MemoryGit.push_landing
+
+    def undone(self: MemoryGit, push: Push) -> PushOutcome:
+        monkeypatch.setattr(MemoryGit, "push_landing", push_landing)
+        world.rewinds_trunk_to(after)
+        return push_landing(self, push)
+
+    monkeypatch.setattr(MemoryGit, "push_landing", undone)
+    world.labels(upon)
+    world.says(upon, "@mergebot resume it was taken off on purpose", who=ADA)
+    world.runs_until_quiet()
+    assert world.landed == [first, upon]
+    assert f"file-{upon}" in world.trunk
+
+
+def halted_over_rewind(world: World) -> None:
+    world.reconciles()
+    world.clock.advance(world.clock.now() + 90)
+    world.reconciles()
     assert world.lane.halt is not None
 
 

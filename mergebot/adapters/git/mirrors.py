@@ -91,6 +91,10 @@ class MirrorGit(Git):
         """Return the first-parent commits after `after` up to and including `upto`."""
         return reading.first_parents(self.local, after, upto)
 
+    def between(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return every commit that `upto` has and `after` has not, parents before their children."""
+        return reading.between(self.local, after, upto)
+
     def fork_point(self, one: Sha, other: Sha) -> Sha | None:
         """Return the newest commit that both contain, None where they share none."""
         return reading.fork_point(self.local, one, other)

@@ -90,6 +90,16 @@ def noted(git: GitDir, commits: Sequence[Sha], *, tip: Sha | None) -> bool:
     return tip is not None and any(kind == "blob" for _, kind, _ in batch(git, places))
 
 
+def receipts_among(git: GitDir, commits: Sequence[Sha], *, tip: Sha | None) -> Sequence[Receipt]:
+    """Return the receipts that some of these commits have, without reading all."""
+    places = [f"{tip}:{place}" for commit in commits for place in _places(commit)]
+    found = batch(git, places) if tip else ()
+    texts = [
+        raw.decode("utf-8", "replace").rstrip("\n") for _, kind, raw in found if kind == "blob"
+    ]
+    return [Receipt(text) for text in texts if _is_object(text)]
+
+
 def _places(commit: Sha) -> tuple[str, ...]:
     """Return where a note may be: git puts them into more folders the more there are."""
     parts = (commit[:2], commit[2:4], commit[4:6])

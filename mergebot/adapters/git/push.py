@@ -18,13 +18,14 @@ from mergebot.adapters.git.notes import (
     read_fence,
     read_halt,
     read_receipt,
+    receipts_among,
     write_fence,
     write_halt,
     write_notes,
 )
 from mergebot.adapters.git.porcelain import UNKNOWN, Fate, RefResult, parse, refusal
 from mergebot.adapters.git.process import Answer
-from mergebot.adapters.git.reading import is_ancestor
+from mergebot.adapters.git.reading import between, is_ancestor
 from mergebot.adapters.git.refs import (
     MIRROR_NOTES,
     NOTES,
@@ -141,7 +142,7 @@ def _attempt(
 ) -> PushOutcome:
     if read_fence(remote.git, push.merged, tip=notes) >= push.receipt.generation:
         return PushOutcome.FENCED
-    if noted(remote.git, [each.merged for each in push.all], tip=notes):
+    if _repeats(remote.git, push, notes=notes):
         return PushOutcome.REPEATED
     if read_halt(remote.git, tip=notes):
         return PushOutcome.HALTED
@@ -152,6 +153,14 @@ def _attempt(
     if outcome is PushOutcome.LANDED:
         _remember(remote.git, {MIRROR_NOTES: written, mirror_trunk(push.trunk): push.merged})
     return outcome
+
+
+def _repeats(git: GitDir, push: Push, *, notes: Sha | None) -> bool:
+    own = [each.merged for each in push.all]
+    if noted(git, own, tip=notes):
+        return True
+    others = [each for each in between(git, push.base, push.merged) if each not in own]
+    return any(each.trunk == push.trunk for each in receipts_among(git, others, tip=notes))
 
 
 def _push(remote: Remote, moves: Sequence[_Move]) -> Answer:

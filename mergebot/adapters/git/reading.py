@@ -43,6 +43,13 @@ def first_parents(git: GitDir, after: Sha, upto: Sha) -> Sequence[Sha]:
     return tuple(parse_sha(line) for line in listing.text.split())
 
 
+def between(git: GitDir, after: Sha, upto: Sha) -> Sequence[Sha]:
+    """Return every commit that `upto` has and `after` has not, parents before their children."""
+    span = f"{after}..{upto}"
+    listing = git.run("rev-list", "--topo-order", "--reverse", "--end-of-options", span)
+    return tuple(parse_sha(line) for line in listing.text.split())
+
+
 def fork_point(git: GitDir, one: Sha, other: Sha) -> Sha | None:
     """Return the newest commit that both contain; raises Unavailable when either is missing."""
     answer = git.ask("merge-base", one, other)

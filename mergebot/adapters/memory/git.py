@@ -82,6 +82,10 @@ class MemoryGit(Git):
         """Return the first-parent commits after `after` up to and including `upto`, oldest first."""
         return self._objects.first_parents(self._commit(after).id, self._commit(upto).id)
 
+    def between(self, after: Sha, upto: Sha) -> Sequence[Sha]:
+        """Return every commit that `upto` has and `after` has not, parents before their children."""
+        return self._objects.between(self._commit(after).id, self._commit(upto).id)
+
     def fork_point(self, one: Sha, other: Sha) -> Sha | None:
         """Return the newest commit that both contain, None where they share none."""
         return self._objects.fork(self._commit(one).id, self._commit(other).id)
@@ -158,7 +162,7 @@ class MemoryGit(Git):
         heads = self.remote.now.heads
         if self.remote.now.fences.get(push.merged, -1) >= push.receipt.generation:
             return PushOutcome.FENCED
-        if any(each.merged in self.remote.now.notes for each in push.all):
+        if self._repeats(push):
             return PushOutcome.REPEATED
         if self.remote.now.halt:
             return PushOutcome.HALTED
@@ -177,6 +181,11 @@ class MemoryGit(Git):
         notes = {each.merged: each.receipt.text for each in push.all}
         self.remote.move(self.me, refs, notes)
         return PushOutcome.LANDED
+
+    def _repeats(self, push: Push) -> bool:
+        notes, own = self.remote.now.notes, {each.merged for each in push.all}
+        brought = [sha for sha in self.between(push.base, push.merged) if sha in notes]
+        return any(sha in own or Receipt(notes[sha]).trunk == push.trunk for sha in brought)
 
     def fence(self, merged: Sha, generation: int) -> Receipt | None:
         """Settle whether `merged` landed: no push of it up to `generation` lands from now on."""

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from mergebot.adapters.git.mirrors import MirrorGit
+from mergebot.domain.policy import Method
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.errors import Missing
 from mergebot.ports.git import Push, PushOutcome
@@ -19,6 +20,11 @@ def ready(remote: Repo, git: MirrorGit, generation: int) -> Push:
 
 def under(push: Push, generation: int) -> Push:
     return replace(push, receipt=Receipt(f'{{"generation":{generation}}}'))
+
+
+def told(push: Push, trunk: str) -> Push:
+    """Let the receipt of a landing say on which trunk it was."""
+    return replace(push, receipt=Receipt(f'{{"generation":4,"trunk":"{trunk}"}}'))
 
 
 def test_a_fenced_landing_does_not_happen_any_more(remote: Repo, git: MirrorGit) -> None:
@@ -65,6 +71,30 @@ def test_a_commit_that_landed_and_was_taken_off_the_trunk_does_not_land_again(
     remote.git("update-ref", "refs/heads/main", push.base)
     assert git.push_landing(under(push, 9)) is PushOutcome.REPEATED
     assert remote.sha("main") == push.base
+
+
+@pytest.mark.parametrize("method", [Method.REBASE, Method.MERGE])
+def test_what_stands_on_a_landing_that_was_taken_off_the_trunk_does_not_bring_it_back(
+    remote: Repo, git: MirrorGit, method: Method
+) -> None:
+    push = told(ready(remote, git, 4), "main")
+    assert git.push_landing(push) is PushOutcome.LANDED
+    head = proposed(remote, {"p": "p\n"}, name="later")
+    remote.git("update-ref", "refs/heads/main", push.base)
+    later = told(landing(landable(git, method), head, branch="later"), "main")
+    assert push.merged in git.between(later.base, later.merged)
+    assert git.push_landing(later) is PushOutcome.REPEATED
+    assert remote.sha("main") == push.base
+
+
+def test_what_landed_on_another_trunk_may_be_brought_along(remote: Repo, git: MirrorGit) -> None:
+    push = told(ready(remote, git, 4), "release")
+    assert git.push_landing(push) is PushOutcome.LANDED
+    head = proposed(remote, {"p": "p\n"}, name="later")
+    remote.git("update-ref", "refs/heads/main", push.base)
+    later = told(landing(landable(git), head, branch="later"), "main")
+    assert git.push_landing(later) is PushOutcome.LANDED
+    assert remote.sha("main") == later.merged
 
 
 def test_fencing_twice_moves_nothing(remote: Repo, git: MirrorGit) -> None:

@@ -27,6 +27,7 @@ def test_nothing_is_said_of_a_commit_that_is_not_here(remote: Repo, git: MirrorG
         lambda: git.read(NOWHERE, "a.txt"),
         lambda: git.is_ancestor(NOWHERE, here),
         lambda: git.first_parents(here, NOWHERE),
+        lambda: git.between(here, NOWHERE),
         lambda: git.subject(NOWHERE),
         lambda: git.tree(NOWHERE),
         lambda: git.blob(NOWHERE),
@@ -38,7 +39,9 @@ def test_nothing_is_said_of_a_commit_that_is_not_here(remote: Repo, git: MirrorG
             act()
 
 
-def test_the_first_parent_line_leaves_out_what_was_merged(remote: Repo, git: MirrorGit) -> None:
+def test_the_first_parent_line_leaves_out_what_was_merged_and_all_between_has_it(
+    remote: Repo, git: MirrorGit
+) -> None:
     start = remote.sha("main")
     remote.branch("side", "main")
     remote.commit("On the side", {"s": "s\n"})
@@ -48,6 +51,10 @@ def test_the_first_parent_line_leaves_out_what_was_merged(remote: Repo, git: Mir
     git.fetch("main", [])
     assert list(git.first_parents(start, merge)) == [one, merge]
     assert list(git.first_parents(merge, merge)) == []
+    between = list(git.between(start, merge))
+    assert set(between) == {one, remote.sha("side"), merge}
+    assert between[-1] == merge
+    assert list(git.between(merge, merge)) == []
 
 
 def test_a_link_target_is_read_by_its_id(remote: Repo, git: MirrorGit) -> None:

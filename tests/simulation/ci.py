@@ -62,16 +62,20 @@ class Ci:
             self._runs(tip, DOCS, Outcome.SKIPPED)
 
     def ever_green(self, sha: Sha, required: ExternalChecks) -> bool:
-        """Tell whether at any moment every producer's newest run of each required check was green."""
-        newest: dict[tuple[str, str], Outcome] = {}
+        """Tell whether at any moment every producer's newest run of each required check was green.
+
+        A run that began earlier may end last, where the commit was pushed twice.
+        """
+        newest: dict[tuple[str, str], CheckSeen] = {}
         fine = {Outcome.PASSED}
-        for report in (each for each in self.log if each.sha == sha):
-            newest[report.check.producer, report.check.name] = report.check.outcome
+        for check in (each.check for each in self.log if each.sha == sha):
+            before = newest.get((check.producer, check.name), check)
+            newest[check.producer, check.name] = max(check, before, key=lambda each: each.id)
             there = {name for _, name in newest}
             skipped = {name: fine | {Outcome.SKIPPED} for name in required.skippable}
             if there.issuperset(required.checks) and all(
-                outcome in skipped.get(name, fine)
-                for (_, name), outcome in newest.items()
+                each.outcome in skipped.get(name, fine)
+                for (_, name), each in newest.items()
                 if name in required.checks
             ):
                 return True

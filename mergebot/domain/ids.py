@@ -45,9 +45,9 @@ class Lane:
     @property
     def key(self) -> str:
         """Return a name that is safe in Redis keys and file names, whatever the branch is called."""
-        return f"{self.repo_id}-{_digits(self.trunk)}"
+        return _key(self.repo_id, self.trunk)
 
 
 @cache
-def _digits(trunk: str) -> str:
-    return hashlib.sha256(trunk.encode()).hexdigest()[:8]
+def _key(repo_id: int, trunk: str) -> str:
+    return f"{repo_id}-{hashlib.sha256(trunk.encode()).hexdigest()[:8]}"

@@ -19,6 +19,11 @@ _END = re.compile("<!-- attempt .*: ejected -->")
 MAY_WAIT = frozenset({Reason.HELD, Reason.NOT_READY})
 
 
+def works(inbox: MemoryInbox, office: Office, store: MemoryStore, lane: Lane) -> bool:
+    """Tell whether something is on its way, whatever the record says; much less to ask."""
+    return bool(office.tasks or inbox.depth() or store.due_effects(lane, float("inf"), limit=1))
+
+
 def unfinished(store: MemoryStore, inbox: MemoryInbox, office: Office, lane: Lane) -> list[str]:
     """Return what still has to happen, as far as the record knows."""
     snapshot = store.read(lane)

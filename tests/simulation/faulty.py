@@ -75,6 +75,14 @@ class Faulty:
         fails, forgets = (kind in mood.rates for kind in ("error_before", "error_after"))
         notes = name == "pull"
 
+        def plain(*args: object, **named: object) -> object:
+            stage.point()
+            result = real(*args, **named)
+            if seen is not None:
+                seen(name, args, result)
+            stage.point()
+            return result
+
         def call(*args: object, **named: object) -> object:
             stage.point()
             if fails and mood.strikes("error_before"):
@@ -101,7 +109,7 @@ class Faulty:
             stage.point()
             return result
 
-        return call
+        return call if fails or forgets or notes or past is not None else plain
 
 
 class FaultyMirrors:

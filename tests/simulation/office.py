@@ -118,7 +118,8 @@ class Office:
             if not lived:
                 actor.dead = True
                 self.stage.later(self.mood.rng.uniform(0.5, 30.0), lambda: self._reborn(actor))
-            self.stage.later(0.0, self.dispatch)
+            if self.tasks:
+                self.stage.later(0.0, self.dispatch)
 
         self.stage.start(Job(actor.name, name, _told(self.stage, work), ended, self.mood.plan()))
 

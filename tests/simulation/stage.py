@@ -148,11 +148,12 @@ class Stage:
             raise Crash
         job.calls += 1
         self.clock.at += CALL_S
-        if job.calls == job.plan.dies_at:
+        plan = job.plan
+        if job.calls == plan.dies_at:
             self.tally["crash"] += 1
             self.dies(job)
-        if job.hand and job.plan.pauses and job.calls >= job.plan.pauses[0][0]:
-            _, job.held_s, kind = job.plan.pauses.pop(0)
+        if plan.pauses and job.hand and job.calls >= plan.pauses[0][0]:
+            _, job.held_s, kind = plan.pauses.pop(0)
             self.tally[kind] += 1
             self.tell(f"is set aside in {job.name} for {job.held_s:.2f} s")
             job.hand.hold()

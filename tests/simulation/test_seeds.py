@@ -7,8 +7,8 @@ from tests.simulation.campaign import Tally, run
 from tests.simulation.conftest import gathered
 from tests.simulation.town import live
 
-CHUNKS = 8
-SEEDS = 250
+CHUNKS = 16
+SEEDS = 125
 
 pytestmark = pytest.mark.slow
 

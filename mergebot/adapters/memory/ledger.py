@@ -39,12 +39,16 @@ class MemoryLedger:
         self._records: dict[int, _Record] = {}
 
     def _of(self, lane: Lane) -> _Record:
-        return self._records.setdefault(lane.repo_id, _Record(Ledger(lane, epoch="")))
+        found = self._records.get(lane.repo_id)
+        if found is None:
+            found = self._records[lane.repo_id] = _Record(Ledger(lane, epoch=""))
+        return found
 
     def read(self, lane: Lane) -> Ledger:
         """Return every live claim of a repository, as of one moment."""
         with self._lock:
-            return replace(self._of(lane).ledger, lane=lane)
+            ledger = self._of(lane).ledger
+            return ledger if ledger.lane == lane else replace(ledger, lane=lane)
 
     def commit(self, ledger: Ledger, change: Change) -> Ledger:
         """Write a change; raises Stale, and changes nothing, if the ledger moved since."""

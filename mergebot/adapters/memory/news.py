@@ -1,7 +1,8 @@
 """What a memory forge tells, as the body of a delivery and read back from it."""
 
 import json
-from dataclasses import asdict
+from dataclasses import fields
+from typing import Any
 
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.news import (
@@ -20,7 +21,12 @@ from mergebot.domain.news import (
 
 def news_body(news: News) -> bytes:
     """Return the body of the delivery that says `news`."""
-    return json.dumps({"kind": type(news).__name__, **asdict(news)}).encode()
+    return json.dumps({"kind": type(news).__name__, **_fields(news)}, default=_fields).encode()
+
+
+def _fields(value: Any) -> dict[str, object]:
+    """Return a dataclass's own fields; unlike `asdict`, it copies nothing."""
+    return {each.name: getattr(value, each.name) for each in fields(value)}
 
 
 def read_news(event: str, body: bytes) -> News:

@@ -6,6 +6,7 @@ Ids are the SHA-1 of what a commit holds, so they look real and are the same eve
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mergebot.domain.ids import Sha
 from mergebot.domain.scope import Change, Mode
@@ -125,5 +126,6 @@ def _change(path: str, before: str | None, after: str | None) -> Change:
     )
 
 
+@lru_cache(maxsize=4096)
 def _sha1(text: str) -> str:
     return hashlib.sha1(text.encode("utf-8", "surrogateescape"), usedforsecurity=False).hexdigest()

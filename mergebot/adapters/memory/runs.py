@@ -1,6 +1,6 @@
 """Gate runs over dictionaries."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 from threading import RLock
@@ -50,7 +50,11 @@ class MemoryRuns(MemoryKept):
         self._workers: dict[str, Heard] = {}
 
     def _lane(self, lane: Lane) -> _Lane:
-        return self._lanes.setdefault(lane.key, _Lane())
+        key = lane.key
+        found = self._lanes.get(key)
+        if found is None:
+            found = self._lanes[key] = _Lane()
+        return found
 
     def order(self, lane: Lane, order: RunOrder) -> None:
         """Make a run known; a run that is known already stays as it is."""
@@ -69,6 +73,14 @@ class MemoryRuns(MemoryKept):
         with self._lock:
             record = self._lane(lane).runs.get(run)
             return record.run if record else None
+
+    def these(self, lane: Lane, names: Sequence[str]) -> Mapping[str, Run]:
+        """Return those of the runs that are known."""
+        if not names:
+            return {}
+        with self._lock:
+            known = self._lane(lane).runs
+            return {name: known[name].run for name in names if name in known}
 
     def take(self, lane: Lane, run: str, worker: str, now: float) -> Run | None:
         """Take a run for `worker`; None when it is gone, stopped, ended or was taken before."""
@@ -152,6 +164,8 @@ class MemoryRuns(MemoryKept):
         with self._lock:
             asks = self._lane(lane).asks
             workers = [
-                replace(each, asks=asks.get(each.cores.key, ())) for each in self._workers.values()
+                replace(each, asks=asks.get(each.cores.key, ()))
+                for each in self._workers.values()
+                if each.cores.key
             ]
-        return hosts_heard(workers, now)
+        return hosts_heard(workers, now) if workers else ()

@@ -56,6 +56,14 @@ class _Record:
     heads: Mapping[int, SeenHead] = field(default_factory=dict)
     notices: dict[int, NoticeRecord] = field(default_factory=dict)
     told: dict[str, float] = field(default_factory=dict)
+    _used: tuple[str, tuple[str, ...]] = ("", ())
+
+    def used(self) -> tuple[str, ...]:
+        """Return the runs that the lane speaks of, worked out once for each commit."""
+        if self._used[0] != self.mark:
+            found = tuple(sorted(references(self.state, self.candidates)))
+            self._used = self.mark, found
+        return self._used[1]
 
     def latest(self, pr: int) -> Candidate | None:
         found = next((each for each in self.candidates if each.pr == pr), None)
@@ -76,9 +84,10 @@ class MemoryStore:
 
     def _record(self, lane: Lane) -> _Record:
         key = lane.key
-        if key not in self._records:
-            self._records[key] = _Record()
-        return self._records[key]
+        found = self._records.get(key)
+        if found is None:
+            found = self._records[key] = _Record()
+        return found
 
     def lanes(self) -> Sequence[Lane]:
         """Return every lane known, by repository and trunk."""
@@ -105,15 +114,13 @@ class MemoryStore:
         """Return everything about a lane that a decision needs, as of one moment."""
         with self._lock:
             record = self._record(lane)
-            used = sorted(references(record.state, record.candidates))
-            runs = {run: found for run in used if (found := self._runs.get(lane, run))}
             now = self._clock.now()
             return Snapshot(
                 lane=lane,
                 revision=record.revision,
                 state=record.state,
                 candidates=record.candidates,
-                runs=runs,
+                runs=self._runs.these(lane, record.used()),
                 slots=self._runs.workers(now),
                 now=now,
                 mark=record.mark,
@@ -184,6 +191,8 @@ class MemoryStore:
         """Return effects whose time has come, the longest waiting first."""
         with self._lock:
             outbox = self._record(lane).outbox
+            if not outbox.times:
+                return []
             ready = sorted((at, key) for key, at in outbox.times.items() if at <= now)
             return [outbox.waiting[key] for _, key in ready[: max(limit, 0)]]
 

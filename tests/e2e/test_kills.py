@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import count
 
 import pytest
@@ -49,18 +50,21 @@ def boundary(bot: Stack, where: str) -> Iterator[tuple[int, str]]:
     yield pr, name
 
 
+def says_landed_once(bot: Stack, pr: int) -> bool:
+    return [text.count('"state":"landed"') for text in bot.comments(pr)] == [1]
+
+
 def settled(bot: Stack, pr: int, name: str) -> bool:
     """Check what must hold after any death: once on the trunk, one comment, and life goes on."""
     bot.forge.call("DELETE", "/_forge/faults")
     bot.wait(pr, "landed", within_s=90)
     assert bot.landed_once(name)
     canary = f"canary{next(NAMES)}"
-    bot.wait(bot.landing(canary), "landed", within_s=60)
-    eventually(
-        lambda: [text.count('"state":"landed"') for text in bot.comments(pr)] == [1],
-        within_s=40,
-        what=f"#{pr} has one comment, which says that it landed",
-    )
+    after = bot.landing(canary)
+    bot.wait(after, "landed", within_s=60)
+    for each in (pr, after):
+        said = partial(says_landed_once, bot, each)
+        eventually(said, within_s=40, what=f"#{each} has one comment, which says that it landed")
     merged = [each["merged"] for each in bot.receipts()]
     return bot.landed_once(name, canary) and len(merged) == len(set(merged))
 
@@ -110,14 +114,39 @@ def test_a_push_that_is_stopped_after_the_intent_and_goes_on_when_others_landed_
     assert settled(bot, pr, name)
 
 
+OTHERS = ("web", "reconciler", "gate", "valkey")
+
+
 def test_everything_else_may_stop_and_die_in_the_middle_of_a_push(bot: Stack) -> None:
-    others = ("web", "reconciler", "gate", "valkey")
     with boundary(bot, "before the push") as (pr, name):
-        for part in others:
+        for part in OTHERS:
             bot.signal(part, signal.SIGSTOP)
         eventually(lambda: bot.landed_once(name), within_s=20, what="the push went through")
-        for part in others:
+        for part in OTHERS:
             bot.signal(part, signal.SIGKILL)
+    assert settled(bot, pr, name)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("where", BOUNDARIES)
+def test_everything_else_may_die_at_each_step_of_a_landing(bot: Stack, where: str) -> None:
+    with boundary(bot, where) as (pr, name):
+        for part in OTHERS:
+            bot.signal(part, signal.SIGKILL)
+    assert settled(bot, pr, name)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("where", BOUNDARIES)
+def test_everything_else_may_stop_at_each_step_of_a_landing_and_go_on_later(
+    bot: Stack, where: str
+) -> None:
+    with boundary(bot, where) as (pr, name):
+        for part in OTHERS:
+            bot.signal(part, signal.SIGSTOP)
+    bot.forge.call("DELETE", "/_forge/faults")
+    for part in OTHERS:
+        bot.signal(part, signal.SIGCONT)
     assert settled(bot, pr, name)
 
 

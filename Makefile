@@ -6,6 +6,8 @@ SHELL := /bin/bash
 BIN := .venv/bin
 # Tiers of the fast loop; one that does not exist yet is left out.
 FAST := $(wildcard tests/unit tests/contract tests/security tests/stories tests/tidy)
+# What `make test` looks at: make test TESTS=tests/e2e
+TESTS ?= tests
 # A campaign of `make fuzz`: how long, and how many examples of each property in one round.
 MINUTES ?= 10
 EXAMPLES ?= 500
@@ -28,7 +30,7 @@ check: ## The fast loop: format, lint, types, layers, fast tests (under a minute
 test: ## Everything: the fast loop, simulation, end to end, browser (under ten minutes)
 	@bash .ci/setup test
 	@$(MAKE) --no-print-directory lint
-	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 -m "not campaign" tests
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 -m "not campaign" $(TESTS)
 
 campaign: ## What takes too long for make test: this project lands a change of its own, and more
 	@bash .ci/setup test

@@ -36,7 +36,7 @@ def test_a_push_right_before_the_bots_own_label_lands_for_nobody_though_the_bot_
     taken = held(bot, "POST", f"/issues/{pr}/labels")
     with ThreadPoolExecutor() as side:
         answer = side.submit(ask, bot, pr)
-        eventually(taken, within_s=20, what="the label is about to be set")
+        eventually(taken, within_s=60, what="the label is about to be set")
         bot.work.commit("Sneak in", {"sneak.txt": "1"})
         bot.work.push("-q", "-f", "HEAD:refs/heads/asked")
         bot.signal("web", signal.SIGKILL)

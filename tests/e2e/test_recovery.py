@@ -92,7 +92,7 @@ def test_a_redis_that_lost_its_last_writes_learns_from_git_what_landed(bot: Stac
         back.delete(*redis.keys("mb:{*"))
         for key, (ttl_ms, value) in kept.items():
             if value:
-                back.restore(key, max(ttl_ms, 0), value)
+                back.restore(key, max(ttl_ms, 0), value, replace=True)
         back.execute()
 
     bot.wait(pr, "landed")

@@ -103,13 +103,8 @@ def fence(remote: Remote, merged: Sha, generation: int) -> Receipt | None:
         if read_fence(remote.git, merged, tip=notes) >= generation:
             return None
         written = write_fence(remote.git, merged, generation, onto=notes)
-        answer = _push(remote, [_Move(NOTES, notes or "", written)])
-        result = parse(answer).get(NOTES, UNKNOWN)
-        if result.fate is Fate.DONE and not answer.code:
-            _remember(remote.git, {MIRROR_NOTES: written})
+        if _swapped(remote, notes, written):
             return None
-        if result.fate is not Fate.STALE:
-            raise _failure(answer, NOTES)
     raise Unavailable("the notes of the landings kept moving")
 
 
@@ -127,14 +122,21 @@ def replace_halt(remote: Remote, old: str, new: str) -> bool:
         if old == new:
             return True
         written = write_halt(remote.git, new, onto=notes)
-        answer = _push(remote, [_Move(NOTES, notes or "", written)])
-        result = parse(answer).get(NOTES, UNKNOWN)
-        if result.fate is Fate.DONE and not answer.code:
-            _remember(remote.git, {MIRROR_NOTES: written})
+        if _swapped(remote, notes, written):
             return True
-        if result.fate is not Fate.STALE:
-            raise _failure(answer, NOTES)
     raise Unavailable("the notes of the landings kept moving")
+
+
+def _swapped(remote: Remote, notes: Sha | None, written: Sha) -> bool:
+    """Move the notes from `notes` to `written`, unless they stand elsewhere by now."""
+    answer = _push(remote, [_Move(NOTES, notes or "", written)])
+    result = parse(answer).get(NOTES, UNKNOWN)
+    if result.fate is Fate.DONE and not answer.code:
+        _remember(remote.git, {MIRROR_NOTES: written})
+        return True
+    if result.fate is not Fate.STALE:
+        raise _failure(answer, NOTES)
+    return False
 
 
 def _attempt(

@@ -27,7 +27,7 @@ check: ## The fast loop: format, lint, types, layers, fast tests (under a minute
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -q -n 2 -m "not slow" $(FAST)
 
-test: ## Everything: the fast loop, simulation, end to end, browser (under ten minutes)
+test: ## The fast loop, simulation, end to end, browser (under ten minutes)
 	@bash .ci/setup test
 	@$(MAKE) --no-print-directory lint
 	$(BIN)/pytest -q -n 3 --dist worksteal --durations=40 -m "not campaign" $(TESTS)

@@ -49,6 +49,9 @@ from mergebot.services.rereading import (
 log = structlog.get_logger()
 
 BATCH = 50
+TURN_S = 2.0
+"""How long one lane may write before it lets others, and their landings, have the worker."""
+
 WAITS_S = (2.0, 10.0, 30.0, 120.0, 600.0)
 Hold = Callable[[], object]
 """Keeps the lease; raises LeaseLost where somebody else publishes by now."""
@@ -76,12 +79,16 @@ def publish(parts: Parts, lane: Lane) -> None:
 
 def _publish(parts: Parts, lane: Lane, hold: Hold) -> None:
     account = str(parts.forge.me().id)
+    ends_at = parts.clock.now() + TURN_S
     while due := parts.store.due_effects(lane, parts.clock.now(), limit=BATCH):
         for each in due:
             wait = parts.store.pace(account, WRITES.get(type(each.effect), 0))
             if wait:
                 # What is due stays due, its newest state is written then, and nothing has failed.
                 log.info("publishing_paced", wait_s=wait)
+                return
+            if parts.clock.now() >= ends_at:
+                parts.doorbell.publish(lane)
                 return
             _counted(parts, lane, each, hold)
 

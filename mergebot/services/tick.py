@@ -99,31 +99,34 @@ def _goes_on(parts: Parts, lane: Lane, decision: Decision) -> None:
 
 
 def _until_quiet(hands: Hands, lane: Lane) -> None:
-    stale = 0
+    stale, steps = 0, ROUNDS
     for _ in range(ROUNDS):
+        # Where others keep writing, what is written in small steps gets through.
         decision = Decision(hands.parts.store.read(lane))
         if decision.snapshot.state.recovering:
             return
         try:
-            decision = _round(hands, decision)
+            decision = _round(hands, decision, steps)
             if not decision.touched:
                 _goes_on(hands.parts, lane, decision)
                 return
             commit(hands.parts, decision)
+            stale = 0
         except Stale:
-            stale += 1
+            stale, steps = stale + 1, 1
             if stale > STALE_TRIES:
                 raise Unavailable(f"the record of {lane.repo} kept changing") from None
 
 
-def _round(hands: Hands, decision: Decision) -> Decision:
+def _round(hands: Hands, decision: Decision, steps: int) -> Decision:
+    """Go one round, following at most `steps` plans before the record is written."""
     bring_tip(hands.git, decision.snapshot)
     decision = settle_landing(hands, decision)
     if decision.snapshot.tip is None:
         decision = _first_look(hands, decision)
     decision = _settled(hands, with_vouched_runs(hands.parts.notary, decision))
     landing: Land | None = None
-    for _ in range(ROUNDS):
+    for _ in range(steps):
         proposals = plan(decision.snapshot)
         landing = next((each for each in proposals if isinstance(each, Land)), None)
         others = [each for each in proposals if not isinstance(each, Land)]

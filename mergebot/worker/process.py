@@ -29,8 +29,8 @@ from mergebot.worker.tasks import register
 
 log = structlog.get_logger()
 
-HANDS = 2
-"""Children that decide and write: one may wait for the forge while the other lands."""
+HANDS = 4
+"""Children that decide and write: while one lands, others take in news and wait for the forge."""
 
 ANNOUNCE_S = 5.0
 

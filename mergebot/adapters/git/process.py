@@ -132,12 +132,23 @@ def _collect(process: subprocess.Popen[bytes], limits: Limits) -> tuple[_Collect
                 key.data.add(chunk)
                 if not chunk:
                     ready.unregister(key.fileobj)
-    if not out.full:
-        try:
-            process.wait(max(0.0, deadline - monotonic()))
-        except subprocess.TimeoutExpired:
-            raise _late(limits) from None
+    if not out.full and not _ends(process, max(0.0, deadline - monotonic())):
+        raise _late(limits)
     return out, err
+
+
+def _ends(process: subprocess.Popen[bytes], within_s: float) -> bool:
+    """Wait for the end itself: Popen.wait looks for it, at first every millisecond."""
+    end = os.pidfd_open(process.pid)
+    try:
+        with selectors.DefaultSelector() as ready:
+            ready.register(end, selectors.EVENT_READ)
+            if not ready.select(within_s):
+                return False
+    finally:
+        os.close(end)
+    process.wait()
+    return True
 
 
 def _late(limits: Limits) -> Unavailable:

@@ -4,6 +4,7 @@ A commit is picked onto a tip by merging it with a stand-in: the tip's tree as a
 commit, whose parent is then the merge base. That is what `git rebase` does, without its work tree.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from mergebot.adapters.git.command import GitDir, one_line
@@ -94,7 +95,7 @@ def replay(git: GitDir, request: ReplayRequest) -> Replay:
         made = squashed(request, tree=whole, commits=branch.commits)
     else:
         made = joined(request, tree=whole, head=branch.head)
-    return _replayed(git, branch, Line(write_commit(git, made), whole, commits=1, landed=0))
+    return _written(git, branch, made, tree=whole)
 
 
 def merge_trees(git: GitDir, ours: str, theirs: str) -> str | Clash:
@@ -125,10 +126,12 @@ def _branch(git: GitDir, request: ReplayRequest) -> Branch | Replay:
         forks = git.ask("merge-base", "--end-of-options", request.base, request.head).text.split()
     if not forks:
         return Conflicted(())
-    author_changes = changes(git, forks[0], request.head)
+    with ThreadPoolExecutor(1) as aside:
+        changed = aside.submit(changes, git, forks[0], request.head)
+        base, *commits = read_commits(git, [request.base, *ids])
+    author_changes = changed.result()
     if not author_changes:
         return EmptyReplay(on_base=False)
-    base, *commits = read_commits(git, [request.base, *ids])
     side = write_commit(git, stand_in(tree=base.tree, parent=since)) if since else base.id
     return Branch(base, parse_sha(forks[0]), tuple(commits), author_changes, side)
 
@@ -149,7 +152,8 @@ def _since(git: GitDir, request: ReplayRequest) -> Sha | None:
 def _rebase(git: GitDir, branch: Branch) -> Replay:
     if branch.linear and branch.fork == branch.base.id:
         count = len(branch.commits)
-        return _replayed(git, branch, Line(branch.head.id, branch.head.tree, count, landed=0))
+        line = Line(branch.head.id, branch.head.tree, count, landed=0)
+        return _replayed(branch, line, changes(git, branch.base.tree, line.tree))
     if len(branch.commits) > REBASE_COMMITS_MAX:
         raise Refused(
             f"The branch has {len(branch.commits)} commits and at most {REBASE_COMMITS_MAX} are "
@@ -172,8 +176,10 @@ def _rebase_single(git: GitDir, branch: Branch, whole: str | Clash) -> Replay:
     """One commit: merging it with the base is picking it, since the fork is its parent."""
     if isinstance(whole, Clash):
         return Conflicted(whole.paths)
+    if whole == branch.base.tree:
+        return EmptyReplay(on_base=True)
     made = rebased(branch.head, tree=whole, parent=branch.base.id, head=branch.head)
-    return _landable(git, branch, Line(write_commit(git, made), whole, commits=1, landed=0))
+    return _written(git, branch, made, tree=whole)
 
 
 def _rebase_linear(git: GitDir, branch: Branch, whole: str | Clash) -> Replay:
@@ -197,7 +203,7 @@ def _rebase_linear(git: GitDir, branch: Branch, whole: str | Clash) -> Replay:
 def _landable(git: GitDir, branch: Branch, line: Line) -> Replay:
     if line.tree == branch.base.tree:
         return EmptyReplay(on_base=True)
-    return _replayed(git, branch, line)
+    return _replayed(branch, line, changes(git, branch.base.tree, line.tree))
 
 
 def _pick_all(git: GitDir, branch: Branch, *, skip: int) -> Line | Clash:
@@ -241,8 +247,15 @@ def _landed_before(git: GitDir, branch: Branch) -> int:
     return next((place for place, sha in enumerate(ids) if sha in left), len(ids))
 
 
-def _replayed(git: GitDir, branch: Branch, line: Line) -> Replayed:
-    records = changes(git, branch.base.id, line.tip)
+def _written(git: GitDir, branch: Branch, made: Commit, *, tree: str) -> Replayed:
+    """Store the one commit that a replay makes, while git tells what it changes."""
+    with ThreadPoolExecutor(1) as aside:
+        records = aside.submit(changes, git, branch.base.tree, tree)
+        tip = write_commit(git, made)
+    return _replayed(branch, Line(tip, tree, commits=1, landed=0), records.result())
+
+
+def _replayed(branch: Branch, line: Line, records: tuple[Change, ...]) -> Replayed:
     paths = tuple(sorted({record.path for record in records}))
     merge = Merge(branch.base.id, line.tip, line.tree, paths)
     return Replayed(merge, records, branch.author_changes, line.commits)

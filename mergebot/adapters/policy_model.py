@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from mergebot.domain.costs import AMOUNT_MAX, UNIT
 from mergebot.domain.names import is_git_directory, shown
 from mergebot.domain.patterns import Pattern, parse
+from mergebot.domain.tables import found
 
 DURATION_S_MAX = 7 * 24 * 3600
 STEPS_MAX = 64
@@ -24,6 +25,8 @@ _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.A
 _BRANCH = re.compile(
     r"(?!-|refs/)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))(?![./])[^\s~^:?*\[\\\x7f]+"
 )
+_PRODUCER = "an App's slug, an App's number, or @ and the login of an account"
+_PRODUCERS = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?|@[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAMES = {
     "step": r"[a-z0-9][a-z0-9 _.-]{0,63}",
     "unit": UNIT.pattern,
@@ -109,6 +112,23 @@ def _folder(text: str) -> str:
     if is_git_directory(pattern.text):
         raise wrong(f"The path {shown(text)} is a git directory; it is never kept.")
     return pattern.text
+
+
+def _producers(table: object) -> dict[str, str]:
+    """Return who reports which check, an App's number as its digits."""
+    if not isinstance(table, dict):
+        raise refused()
+    odd = [name for name, value in table.items() if not _is_producer(value)]
+    if odd:
+        faults = [f"{shown(name)} is {found(table[name])}" for name in odd]
+        raise wrong(f"{', '.join(faults)}; allowed is {_PRODUCER}.")
+    return {name: str(value) for name, value in table.items()}
+
+
+def _is_producer(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and 0 < value < 2**53
+    return isinstance(value, str) and bool(_PRODUCERS.fullmatch(value)) and not value.isdecimal()
 
 
 def _like(kind: str) -> Callable[[str], str]:
@@ -209,6 +229,9 @@ class External(Section):
 
     checks: list[Line] = _field("a list of names of checks", default=[])
     skippable: list[Line] = _field("a list of names out of gate.external.checks", default=[])
+    producers: Annotated[dict[str, str], BeforeValidator(_producers)] = _field(
+        f"a table of checks, each with {_PRODUCER}", default={}
+    )
     timeout: Duration = _field(_TIME, default=2700.0)
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from mergebot.adapters.policy_model import External, Fleet, GateStep, Rules, Section
 from mergebot.domain.branch_rules import OWN_CHECK
-from mergebot.domain.gate import ExternalChecks, GateSpec, Step
+from mergebot.domain.gate import ExternalChecks, GateSpec, Pin, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.names import shown
 from mergebot.domain.policy import (
@@ -124,12 +124,16 @@ def _described(model: type[Section], prefix: str) -> Iterator[tuple[str, str]]:
     for name, field in model.model_fields.items():
         yield f"{prefix}{name}", field.description or ""
         inside = f"{prefix}{name}."
-        if field.annotation is not None and get_origin(field.annotation) is dict:
+        sections = [
+            each
+            for each in (field.annotation, *get_args(field.annotation))
+            if isinstance(each, type) and issubclass(each, Section)
+        ]
+        if sections and get_origin(field.annotation) is dict:
             inside += "*."
             yield inside[:-1], "a table"
-        for each in (field.annotation, *get_args(field.annotation)):
-            if isinstance(each, type) and issubclass(each, Section):
-                yield from _described(each, inside)
+        for each in sections:
+            yield from _described(each, inside)
 
 
 def _contradictions(table: Table) -> Iterator[str]:
@@ -144,6 +148,9 @@ def _contradictions(table: Table) -> Iterator[str]:
     for name in _texts(external, "skippable"):
         if name not in checks:
             yield f"gate.external.skippable names {shown(name)}, which gate.external.checks does not."
+    for name in _table(external, "producers"):
+        if name not in checks:
+            yield f"gate.external.producers names {shown(name)}, which gate.external.checks does not."
     if OWN_CHECK in checks:
         yield f'gate.external.checks names "{OWN_CHECK}", which is the bot\'s own; name checks of others.'
     if gate.get("setup") and gate.get("keep") == []:
@@ -307,7 +314,9 @@ def _fleet(fleet: Fleet) -> FleetPolicy:
 
 
 def _external(external: External) -> ExternalChecks:
-    return ExternalChecks(_unique(external.checks), _unique(external.skippable), external.timeout)
+    pins = tuple(Pin(check, producer) for check, producer in external.producers.items())
+    checks, skippable = _unique(external.checks), _unique(external.skippable)
+    return ExternalChecks(checks, skippable, external.timeout, pins)
 
 
 def _unique(values: Sequence[T]) -> tuple[T, ...]:

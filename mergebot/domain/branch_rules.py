@@ -5,6 +5,7 @@ Only what binds the bot is here: rules that it may pass by are left out by whoev
 
 from dataclasses import dataclass
 
+from mergebot.domain.gate import Pin
 from mergebot.domain.policy import Method, Policy
 
 OWN_CHECK = "mergebot"
@@ -15,7 +16,8 @@ class BranchRules:
     """The rules that bind the bot on one branch.
 
     `checks` must be green on the commit that is pushed. The others name, each, what demands it:
-    a ruleset or the branch's protection; "" where nothing does.
+    a ruleset or the branch's protection; "" where nothing does. `pins` are what any rule says about
+    who reports which check, also one that the bot may pass by.
     """
 
     checks: tuple[str, ...] = ()
@@ -24,6 +26,7 @@ class BranchRules:
     pull_request: str = ""
     closed: str = ""
     checks_by: str = ""
+    pins: tuple[Pin, ...] = ()
 
     @property
     def wants_own_check(self) -> bool:

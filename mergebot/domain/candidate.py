@@ -192,11 +192,15 @@ class Landing:
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """On the trunk. `receipt` is the digest of its receipt."""
+    """On the trunk. `receipt` is the digest of its receipt.
+
+    `head_left` where the PR's branch could not be moved along: its head is what was proposed.
+    """
 
     merge: Merge
     receipt: str
     at: float
+    head_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,12 +22,28 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    """Who has to report a check: an App's slug, an App's number, or @ and an account's login."""
+
+    check: str
+    producer: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalChecks:
-    """Checks that the repository's own CI must report on the merged commit."""
+    """Checks that the repository's own CI must report on the merged commit.
+
+    Of a check with pins the report of each producer named there is needed, and no other counts.
+    """
 
     checks: tuple[str, ...] = ()
     skippable: tuple[str, ...] = ()
     timeout_s: float = 2700.0
+    pins: tuple[Pin, ...] = ()
+
+    def producers(self, check: str) -> tuple[str, ...]:
+        """Return who has to report a check, nobody where anybody may."""
+        return tuple(each.producer for each in self.pins if each.check == check)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,9 +86,8 @@ def _state(forge: Forge, repo: Row, pull: Row, base: str) -> str:
     if pull["draft"]:
         return "draft"
     rules = protection.of_branch(forge.store, repo["id"], pull["base_ref"])
-    required = protection.required_checks(rules)
-    passed = checks.passed(forge.store, repo["id"], pull["head_sha"])
-    if any(name not in passed for name in required):
+    required = protection.demanded_checks(rules)
+    if checks.missing(forge.store, repo["id"], pull["head_sha"], required):
         return "blocked"
     bare = forge.bare(repo["id"])
     if protection.is_strict(rules) and not bare.contains(pull["head_sha"], base):

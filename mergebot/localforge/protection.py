@@ -53,9 +53,18 @@ def lent(store: Store, repo: Row, user: Row) -> frozenset[str]:
 
 def required_checks(rules: Rules | None) -> list[str]:
     """Return the names of the checks that a branch requires."""
+    return list(dict.fromkeys(each.name for each in demanded_checks(rules)))
+
+
+def demanded_checks(rules: Rules | None) -> list[checks.Required]:
+    """Return the checks that a branch requires, and of whom."""
     asked = (rules or {}).get("required_status_checks") or {}
-    names = [*asked.get("contexts", []), *(c["context"] for c in asked.get("checks", []))]
-    return list(dict.fromkeys(names))
+    given = [
+        checks.Required(c["context"], int(c.get("app_id") or 0)) for c in asked.get("checks", [])
+    ]
+    known = {each.name for each in given}
+    more = [checks.Required(name, 0) for name in asked.get("contexts", []) if name not in known]
+    return list(dict.fromkeys([*more, *given]))
 
 
 def is_strict(rules: Rules | None) -> bool:
@@ -95,8 +104,7 @@ def _protected(forge: Forge, repo: Row, user: Row, update: Update) -> str | None
         return "You're not authorized to push to this branch. Visit " + _ABOUT
     if not bypass and (broken := _broken_history(forge, repo, rules, update)):
         return broken
-    passed = checks.passed(forge.store, repo["id"], update.new)
-    missing = [name for name in required_checks(rules) if name not in passed]
+    missing = checks.missing(forge.store, repo["id"], update.new, demanded_checks(rules))
     if missing and not bypass:
         plural = f"{len(missing)} of {len(required_checks(rules))} required status checks are"
         one = f'Required status check "{missing[0]}" is'

@@ -118,14 +118,16 @@ def _broken(forge: Forge, repo: Row, rule: dict[str, Any], update: Update) -> st
 
 
 def _unchecked(forge: Forge, repo: Row, given: dict[str, Any], sha: str) -> str | None:
-    names = [each["context"] for each in given.get("required_status_checks", [])]
-    passed = checks.passed(forge.store, repo["id"], sha)
-    missing = [name for name in names if name not in passed]
+    asked = [
+        checks.Required(each["context"], int(each.get("integration_id") or 0))
+        for each in given.get("required_status_checks", [])
+    ]
+    missing = checks.missing(forge.store, repo["id"], sha, asked)
     if not missing:
         return None
     if len(missing) == 1:
         return f'Required status check "{missing[0]}" is expected.'
-    return f"{len(missing)} of {len(names)} required status checks are expected."
+    return f"{len(missing)} of {len(asked)} required status checks are expected."
 
 
 def _bad_history(forge: Forge, repo: Row, kind: str, update: Update) -> str | None:

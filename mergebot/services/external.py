@@ -5,19 +5,31 @@ verdict; one that is not reported three times in a row is called a misconfigurat
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
 
 from mergebot.domain.decision import Decision
-from mergebot.domain.external import COMMAND, AllGreen, Awaited, CheckSeen, OneRed, Outcome, judge
-from mergebot.domain.gate import Failed, NoVerdict, StepResult
-from mergebot.domain.ids import Lane, short
+from mergebot.domain.external import (
+    COMMAND,
+    AllGreen,
+    Awaited,
+    CheckSeen,
+    OneRed,
+    Outcome,
+    awaited_from,
+    demanded,
+    judge,
+    unheard,
+)
+from mergebot.domain.gate import ExternalChecks, Failed, NoVerdict, StepResult
+from mergebot.domain.ids import Actor, Lane, short
 from mergebot.domain.lane import Halt, RunOrder
 from mergebot.domain.reasons import Reason
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.ports.git import Git
+from mergebot.services.branch_rules import branch_rules_of
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
 
@@ -38,6 +50,14 @@ class Watch:
 
     pause: Callable[[float], bool]
     say: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one look at a merged commit found: what is required of it, and what is reported."""
+
+    required: ExternalChecks
+    seen: tuple[CheckSeen, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +93,20 @@ class Trial:
     def _wait(self, watch: Watch) -> tuple[StepResult, ...] | Failed | NoVerdict | None:
         external = self.order.spec.external
         clock = self.parts.clock
+        authors = self._authors()
+        said: set[CheckSeen] = set()
         began = clock.now()
         looks = 0
         while True:
-            seen = self._seen()
-            found = judge(external, seen or ())
+            reading = self._look()
+            required, seen = (reading.required, reading.seen) if reading else (external, ())
+            found = judge(required, seen, authors=authors)
+            strangers = unheard(required, seen, authors=authors)
+            for each in strangers:
+                if each not in said:
+                    said.add(each)
+                    watch.say(_stranger(required, each))
+                    log.info("check_of_a_stranger", pr=self.order.pr, by=each.producer)
             spent_s = clock.now() - began
             match found:
                 case AllGreen():
@@ -86,39 +115,53 @@ class Trial:
                 case OneRed(check):
                     self._heard()
                     return _failed(check, spent_s)
-                case Awaited() if spent_s > external.timeout_s and seen is None:
+                case Awaited() if spent_s > external.timeout_s and reading is None:
                     return NoVerdict("the forge did not say in time what others reported")
                 case Awaited() if spent_s > external.timeout_s:
-                    return self._too_late(found)
+                    return self._too_late(required, found, strangers)
             looks += 1
             if not watch.pause(QUICK_S if looks <= QUICK_LOOKS else SLOW_S):
                 return None
 
-    def _seen(self) -> tuple[CheckSeen, ...] | None:
+    def _authors(self) -> tuple[Actor, ...]:
+        """Return whose changes are gated: nobody's for the trunk's own tip."""
+        candidates = self.parts.store.read(self.lane).candidates
+        members = {self.order.pr, *self.order.members}
+        return tuple(each.proposal.author for each in candidates if each.pr in members)
+
+    def _look(self) -> Reading | None:
         """Return what is reported, None where nobody can tell: that is not silence."""
         try:
-            return tuple(self.parts.forge.checks(self.lane.repo, self.order.merged))
+            rules = branch_rules_of(self.parts, self.lane)
+            seen = tuple(self.parts.forge.checks(self.lane.repo, self.order.merged))
         except Unavailable as error:
             log.info("checks_unread", why=str(error))
             return None
+        return Reading(demanded(self.order.spec.external, rules), seen)
 
     def _heard(self) -> None:
         for name in self.order.spec.external.checks:
             self.parts.store.end(self.lane, _silence(name))
 
-    def _too_late(self, found: Awaited) -> NoVerdict:
+    def _too_late(
+        self, required: ExternalChecks, found: Awaited, strangers: Sequence[CheckSeen]
+    ) -> NoVerdict:
         for name in found.silent if self.order.pr else ():
             if self.parts.store.begin(self.lane, _silence(name)) >= SILENT_MAX:
-                self._halt(name)
-        if found.silent:
-            return NoVerdict(f"nobody reported the check `{found.silent[0]}` in time")
-        return NoVerdict(f"the check `{found.pending[0]}` did not come to an end in time")
+                self._halt(name, awaited_from(required, name))
+        if not found.silent:
+            late = _named(found.pending[0], awaited_from(required, found.pending[0]))
+            return NoVerdict(f"{late} did not come to an end in time")
+        name = found.silent[0]
+        text = f"nobody reported {_named(name, awaited_from(required, name))} in time"
+        others = [each for each in strangers if each.name == name]
+        return NoVerdict("; ".join([text, *(_stranger(required, each) for each in others)]))
 
-    def _halt(self, name: str) -> None:
+    def _halt(self, name: str, awaited: str) -> None:
         text = (
-            f"the check `{name}` was not reported on {SILENT_MAX} merged commits in a row: either "
-            "gate.external.checks names it wrongly, or its workflow does not run on pushes to "
-            "mergebot/trial/**"
+            f"{_named(name, awaited)} was not reported on {SILENT_MAX} merged commits in a row: "
+            "either [gate.external] names it or its producer wrongly, or its workflow does not run "
+            "on pushes to mergebot/trial/**"
         )
 
         def rule(decision: Decision) -> Decision:
@@ -146,6 +189,18 @@ def sweep_trials(parts: Parts, git: Git, lane: Lane) -> None:
 
 def _silence(name: str) -> str:
     return f"silent check {name}"
+
+
+def _named(name: str, awaited: str) -> str:
+    return f"the check `{name}`" + (f" of {awaited}" if awaited else "")
+
+
+def _stranger(required: ExternalChecks, check: CheckSeen) -> str:
+    """Say whose report counts for nothing, and why."""
+    awaited = awaited_from(required, check.name)
+    why = f"it is awaited from {awaited}" if awaited else "nobody vouches for a change of their own"
+    said = f"the word of {check.producer} on the check `{check.name}` ({check.outcome.value})"
+    return f"{said} counts for nothing: {why}"
 
 
 def _step(name: str, code: int, seconds: float) -> StepResult:

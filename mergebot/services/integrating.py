@@ -30,7 +30,6 @@ from mergebot.domain.judging import spend
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard, remade
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
-from mergebot.domain.policy import Method
 from mergebot.domain.pulls import PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
@@ -48,7 +47,7 @@ from mergebot.services.contracting import contract_turn, looked_at_again
 from mergebot.services.deciding import commit
 from mergebot.services.forks import move_forks, take_back, unseen
 from mergebot.services.halting import meet_halt
-from mergebot.services.loads import Load, landed_once, load_of
+from mergebot.services.loads import Load, branch_to_move, head_stays, landed_once, load_of
 from mergebot.services.own_check import show_own_check
 from mergebot.services.own_labels import taken_off_by_mistake
 from mergebot.services.parts import Parts
@@ -248,11 +247,11 @@ def _send(hands: Hands, decision: Decision, load: Load) -> tuple[PushOutcome, Lo
     """
     snapshot = decision.snapshot
     move_forks(hands.parts, hands.git, snapshot, load.landings)
-    outcome = hands.git.push_landing(_push_of(snapshot, load, _branch_to_move))
+    outcome = hands.git.push_landing(_push_of(snapshot, load, branch_to_move))
     if outcome is not PushOutcome.HEAD_REFUSED or _moved(hands, snapshot, load):
         return outcome, replace(load, moved=True)
     without = _push_of(snapshot, load, lambda _snapshot, _candidate: "")
-    return hands.git.push_landing(without), load
+    return hands.git.push_landing(without), replace(load, left=True)
 
 
 def _moved(hands: Hands, snapshot: Snapshot, load: Load) -> tuple[Candidate, ...]:
@@ -285,17 +284,6 @@ def _barred(decision: Decision, load: Load, text: str) -> Decision:
         return decision.move_all(moves, f"{text}; each of its group is tried by itself")
     ejected = Ejected(Reason.BRANCH_RULES, PlainEvidence(text), decision.snapshot.now)
     return decision.move(load.candidates[0], ejected, text)
-
-
-def _branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:
-    """Return the author's branch where the forge needs it moved to show the PR as merged."""
-    policy = snapshot.policy
-    merge = candidate.state.merge if isinstance(candidate.state, Landing) else None
-    if merge is None or policy is None or policy.queue.method is Method.MERGE:
-        return ""
-    if not candidate.proposal.same_repository or merge.merged == candidate.head:
-        return ""
-    return candidate.proposal.head_branch
 
 
 def _push_of(snapshot: Snapshot, load: Load, branch: Callable[[Snapshot, Candidate], str]) -> Push:
@@ -386,10 +374,11 @@ def _did_not_land(hands: Hands, decision: Decision, load: Load) -> Decision:
 def _landed(hands: Hands, decision: Decision, load: Load) -> Decision:
     for candidate, state in load.landings:
         receipt = Receipt(state.receipt)
-        landed = Landed(state.merge, receipt.digest, decision.snapshot.now)
+        stays = head_stays(decision.snapshot, load, candidate)
+        landed = Landed(state.merge, receipt.digest, decision.snapshot.now, stays)
         text = f"landed as {short(state.merge.merged)}"
         decision = decision.move(candidate, landed, text).receipt(receipt)
-        left = not load.moved and _branch_to_move(decision.snapshot, candidate)
+        left = not load.moved and branch_to_move(decision.snapshot, candidate)
         if left or unseen(decision.snapshot, candidate, state.merge):
             decision = decision.want(ClosePull(candidate.pr))
     decision = tip_landed(decision, load.merged)

@@ -7,6 +7,7 @@ from mergebot.domain.candidate import Candidate, Landing
 from mergebot.domain.groups import lands_with
 from mergebot.domain.ids import Sha
 from mergebot.domain.lane import Snapshot
+from mergebot.domain.policy import Method
 from mergebot.domain.receipts import Receipt
 from mergebot.ports.git import Git
 
@@ -15,11 +16,13 @@ from mergebot.ports.git import Git
 class Load:
     """What one push lands: one candidate, or a group in order.
 
-    `moved` tells that the authors' branches move along for sure; where nobody knows, it is false.
+    `moved` tells that the authors' branches move along for sure, and `left` that they do not;
+    where nobody knows, both are false.
     """
 
     landings: tuple[tuple[Candidate, Landing], ...]
     moved: bool = False
+    left: bool = False
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -59,6 +62,22 @@ def load_of(snapshot: Snapshot, candidate: Candidate) -> Load | None:
     members = lands_with(snapshot, candidate) or (candidate,)
     landings = [(each, each.state) for each in members if isinstance(each.state, Landing)]
     return Load(tuple(landings))
+
+
+def branch_to_move(snapshot: Snapshot, candidate: Candidate) -> str:
+    """Return the author's branch where the forge needs it moved to show the PR as merged."""
+    policy = snapshot.policy
+    merge = candidate.state.merge if isinstance(candidate.state, Landing) else None
+    if merge is None or policy is None or policy.queue.method is Method.MERGE:
+        return ""
+    if not candidate.proposal.same_repository or merge.merged == candidate.head:
+        return ""
+    return candidate.proposal.head_branch
+
+
+def head_stays(snapshot: Snapshot, load: Load, candidate: Candidate) -> bool:
+    """Tell whether the PR's branch surely stays at the head that was proposed."""
+    return load.left or not branch_to_move(snapshot, candidate)
 
 
 def landed_once(git: Git, load: Load, trunk: str) -> Mapping[int, Mapping[Sha, Receipt]]:

@@ -11,7 +11,6 @@ from mergebot.domain.candidate import (
     Landed,
     ScopeEvidence,
     ended_at,
-    merge_of,
 )
 from mergebot.domain.early_notice import Desk, early_notice
 from mergebot.domain.ids import Lane, Sha
@@ -133,10 +132,11 @@ def _remarks(candidate: Candidate) -> tuple[Remark, ...]:
 
 def _checked(candidate: Candidate) -> Sha:
     """Return the commit that the forge shows as the PR's head."""
-    state = candidate.state
-    landed = merge_of(state) if isinstance(state, Landed) else None
-    moved = landed is not None and candidate.proposal.same_repository
-    return landed.merged if landed is not None and moved else candidate.head
+    match candidate.state:
+        case Landed(merge, head_left=False) if candidate.proposal.same_repository:
+            return merge.merged
+        case _:
+            return candidate.head
 
 
 def _position(snapshot: Snapshot, pr: int) -> int | None:

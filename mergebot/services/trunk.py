@@ -5,7 +5,7 @@ from dataclasses import replace
 from mergebot.domain.candidate import Landing
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import PublishNotice
-from mergebot.domain.external import judge
+from mergebot.domain.external import demanded, judge
 from mergebot.domain.health import heard_outside, tip_kept, tip_moved
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import Green, Halt, Red, Rules, UnknownHealth
@@ -14,6 +14,7 @@ from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
 from mergebot.ports.git import Git
 from mergebot.ports.rules import RulesReader
+from mergebot.services.branch_rules import branch_rules_of
 from mergebot.services.contracting import looked_at_again
 from mergebot.services.deciding import decide
 from mergebot.services.parts import Parts
@@ -30,7 +31,8 @@ def consult(parts: Parts, lane: Lane) -> None:
     if policy is None or not policy.asks_others_about_trunk or not isinstance(health, Green | Red):
         return
     tip = health.tip
-    found = judge(policy.gate.external, parts.forge.checks(lane.repo, tip))
+    required = demanded(policy.gate.external, branch_rules_of(parts, lane))
+    found = judge(required, parts.forge.checks(lane.repo, tip))
     decide(parts, lane, lambda decision: heard_outside(decision, tip, found))
 
 

@@ -2,7 +2,8 @@ from mergebot.domain.candidate import Ejected, GateEvidence, Kind
 from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
-from tests.support.world import BOT, FIX, KIM, QUEUE, RAY, World
+from mergebot.ports.forge import CheckState
+from tests.support.world import BOT, FIX, KIM, QUEUE, RAY, RULES, World
 
 
 def test_a_labelled_change_lands_as_the_commit_that_was_gated() -> None:
@@ -236,3 +237,15 @@ def test_a_change_whose_branch_may_not_be_moved_lands_and_is_closed() -> None:
     assert (world.state(pr), world.pull(pr).head) == ("landed", head)
     assert world.pull(pr).closed
     assert not world.pull(pr).merged
+    assert world.hosting.checks[head].state is CheckState.SUCCESS
+
+
+def test_a_change_that_is_merged_shows_its_landing_on_the_head_that_its_branch_keeps() -> None:
+    world = World(f'[queue]\nmethod = "merge"\n{RULES}')
+    pr = world.opens_pr()
+    head = world.pull(pr).head
+    world.pushes_to_trunk({"meanwhile": "1"})
+    world.labels(pr)
+    world.runs_until_quiet()
+    assert (world.state(pr), world.pull(pr).head) == ("landed", head)
+    assert world.hosting.checks[head].state is CheckState.SUCCESS

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mergebot.adapters.policy_toml import TomlRules, keys
-from mergebot.domain.gate import ExternalChecks, GateSpec, Step
+from mergebot.domain.gate import ExternalChecks, GateSpec, Pin, Step
 from mergebot.domain.limits import CONFIG_BYTES_MAX
 from mergebot.domain.policy import (
     EXAMPLE,
@@ -36,6 +36,19 @@ def faults(text: str | bytes) -> tuple[str, ...]:
     refused = RULES.parse(text if isinstance(text, bytes) else text.encode())
     assert isinstance(refused, PolicyFaults), refused
     return refused.faults
+
+
+def test_producers_are_apps_by_slug_or_number_and_accounts_by_login() -> None:
+    policy = accepted("""
+        [gate.external]
+        checks = ["ci / test", "lint", "docs"]
+        [gate.external.producers]
+        "ci / test" = "github-actions"
+        lint = 15368
+        docs = "@build-bot"
+    """)
+    expected = (Pin("ci / test", "github-actions"), Pin("lint", "15368"), Pin("docs", "@build-bot"))
+    assert policy.gate.external.pins == expected
 
 
 def test_an_empty_file_means_the_defaults_and_a_gate_without_steps() -> None:
@@ -179,6 +192,14 @@ def test_a_mark_of_byte_order_and_windows_line_ends_do_no_harm() -> None:
         ("[[gate.steps]]\nname='a'\nrun='x'\nneeds=['a']",
          'gate.steps[1].needs names "a", which is no earlier step; earlier steps: none.'),
         ("[health]\ncheck='external'", 'health.check is "external", but gate.external.checks is empty.'),
+        ("[gate.external]\nchecks=['ci']\nproducers={lint='github-actions'}",
+         'gate.external.producers names "lint", which gate.external.checks does not.'),
+        ("[gate.external]\nchecks=['ci', 'cd']\nproducers={ci='GitHub Actions', cd='15368'}",
+         ('gate.external.producers: "ci" is the text "GitHub Actions", "cd" is the text "15368"; '
+         "allowed is an App's slug, an App's number, or @ and the login of an account.")),
+        ("[gate.external]\nchecks=['ci']\nproducers='github-actions'",
+         ('gate.external.producers is the text "github-actions"; it must be a table of checks, each '
+         "with an App's slug, an App's number, or @ and the login of an account.")),
         ("[gate.external]\nchecks=['mergebot']",
          'gate.external.checks names "mergebot", which is the bot\'s own; name checks of others.'),
         ("[gate]\nsetup='make deps'\nkeep=[]",

@@ -4,21 +4,23 @@ A ruleset says by itself whether the caller may pass it by. Protection is told i
 admins; to others a branch shows no more than its required checks, and then that is all we know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mergebot.adapters.github.client import Client
 from mergebot.adapters.github.errors import Ask
 from mergebot.adapters.github.paths import at
 from mergebot.adapters.github.values import reading
 from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.gate import Pin
 from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission
 from mergebot.ports.errors import Missing, Refused
 
 _UNPROTECTED = "branch not protected"
 Asked = tuple[Client, str, str]
+T = TypeVar("T")
 
 
 def read_branch_rules(asked: Asked, me: Actor, held: Permission) -> BranchRules:
@@ -43,6 +45,7 @@ def _of_rulesets(asked: Asked) -> BranchRules:
             number = int(rule["ruleset_id"])
             if number not in names:
                 names[number] = _binding(asked, number)
+            found = replace(found, pins=_joined(found.pins, _pins_of_rule(rule)))
             if names[number]:
                 found = _with_rule(found, rule, names[number])
     return found
@@ -78,7 +81,19 @@ def _with_rule(found: BranchRules, rule: Mapping[str, Any], name: str) -> Branch
             return found
 
 
-def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def _pins_of_rule(rule: Mapping[str, Any]) -> tuple[Pin, ...]:
+    if rule["type"] != "required_status_checks":
+        return ()
+    checks = (rule.get("parameters") or {})["required_status_checks"]
+    return _pins((each["context"], each.get("integration_id")) for each in checks)
+
+
+def _pins(checks: Iterable[tuple[str, int | None]]) -> tuple[Pin, ...]:
+    """Return who reports which check; no number, or one below 1, is the forge's word for anybody."""
+    return tuple(Pin(name, f"{app:d}") for name, app in checks if app and app > 0)
+
+
+def _joined(first: tuple[T, ...], second: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(first + second))
 
 
@@ -117,6 +132,9 @@ def _with_protection(
     restrictions = shown.get("restrictions")
     if restrictions is not None and not _lists(restrictions, me):
         rules = replace(rules, closed=name)
+    checks = shown.get("required_status_checks") or {}
+    given = ((each["context"], each.get("app_id")) for each in checks.get("checks") or ())
+    rules = replace(rules, pins=_joined(rules.pins, _pins(given)))
     admins_too = (shown.get("enforce_admins") or {"enabled": False})["enabled"]
     if held >= Permission.ADMIN and not admins_too:
         return rules
@@ -127,7 +145,7 @@ def _with_protection(
     reviews = shown.get("required_pull_request_reviews")
     if reviews is not None and not _lists(reviews.get("bypass_pull_request_allowances") or {}, me):
         rules = replace(rules, pull_request=name)
-    contexts = tuple((shown.get("required_status_checks") or {}).get("contexts") or ())
+    contexts = tuple(checks.get("contexts") or ())
     if not contexts:
         return rules
     return replace(rules, checks=_joined(rules.checks, contexts), checks_by=name)

@@ -26,6 +26,15 @@ def me(call: Call) -> Reply:
     return ok({**shapes.app(call.forge, call.caller.app_id), "installations_count": count})
 
 
+@endpoint("GET", "/apps/{slug}", "anyone")
+def by_slug(call: Call) -> Reply:
+    """Return an App by its name in addresses."""
+    row = call.store.one("SELECT id FROM apps WHERE slug = ?", call.params["slug"])
+    if row is None:
+        raise not_found()
+    return ok(shapes.app(call.forge, row["id"]))
+
+
 @endpoint("GET", "/app/installations", "app")
 def installations(call: Call) -> Reply:
     """List the App's installations."""

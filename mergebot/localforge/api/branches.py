@@ -49,7 +49,7 @@ def _shown(call: Call, rules: dict[str, Any]) -> dict[str, Any]:
             "strict": protection.is_strict(rules),
             "contexts": names,
             "contexts_url": f"{base}/required_status_checks/contexts",
-            "checks": [{"context": name, "app_id": None} for name in names],
+            "checks": _demanded(rules),
         }
     if rules.get("required_pull_request_reviews"):
         reviews = {"url": f"{base}/required_pull_request_reviews"}
@@ -67,6 +67,13 @@ def _shown(call: Call, rules: dict[str, Any]) -> dict[str, Any]:
             "apps": [{"slug": slug} for slug in asked.get("apps", [])],
         }
     return shown
+
+
+def _demanded(rules: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [
+        {"context": each.name, "app_id": each.app_id or None}
+        for each in protection.demanded_checks(rules)
+    ]
 
 
 @endpoint("PUT", f"{ONE}/protection", "admin", "administration:write")
@@ -119,7 +126,7 @@ def get(call: Call) -> Reply:
                 "required_status_checks": {
                     "enforcement_level": "non_admins" if names else "off",
                     "contexts": names,
-                    "checks": [{"context": name, "app_id": None} for name in names],
+                    "checks": _demanded(rules),
                 },
             },
             "protection_url": f"{base}/protection",

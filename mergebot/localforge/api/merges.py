@@ -65,10 +65,9 @@ def _check_mergeable(call: Call, pull: Row, base: str | None) -> None:
     if wanted is not None and wanted != pull["head_sha"]:
         raise ApiError(HTTPStatus.CONFLICT, HEAD_MODIFIED)
     rules = protection.of_branch(call.store, call.repo["id"], pull["base_ref"])
-    passed = checks.passed(call.store, call.repo["id"], pull["head_sha"])
-    for name in protection.required_checks(rules):
-        if name not in passed:
-            raise _not_allowed(f'Required status check "{name}" is expected.')
+    required = protection.demanded_checks(rules)
+    for name in checks.missing(call.store, call.repo["id"], pull["head_sha"], required):
+        raise _not_allowed(f'Required status check "{name}" is expected.')
 
 
 def _merged(call: Call, pull: Row, base: str) -> str:

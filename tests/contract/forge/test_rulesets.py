@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.ci import CiApp
 from tests.support.forge import ForgeProcess, Work
 
 
@@ -89,3 +90,17 @@ def test_the_rules_of_a_branch_are_listed_with_their_ruleset(
     assert forge.call("GET", f"/repos/{name}/rules/branches/main").json() == []
     assert forge.call("DELETE", f"/repos/{name}/rulesets/{made['id']}").status_code == 204
     assert forge.call("GET", f"/repos/{name}/rulesets").json() == []
+
+
+def test_a_check_that_is_required_of_an_app_is_nobody_elses_to_report(
+    forge: ForgeProcess, name: str, work: Work
+) -> None:
+    ci = CiApp.installed(forge, f"CI of {name.replace('/', ' ')}", name.partition("/")[0])
+    asked = {"required_status_checks": [{"context": "ci", "integration_id": ci.id}]}
+    ruleset(forge, name, {"type": "required_status_checks", "parameters": asked})
+    sha = work.commit("Change", {"a.txt": "a"})
+    work.push("HEAD:refs/heads/side")
+    forge.call("POST", f"/repos/{name}/statuses/{sha}", {"context": "ci", "state": "success"})
+    assert 'Required status check "ci" is expected.' in work.push("HEAD:main", check=0).err
+    ci.status(name, sha, "ci", "success")
+    assert work.push("HEAD:main", check=0).code == 0

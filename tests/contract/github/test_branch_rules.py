@@ -11,6 +11,7 @@ from mergebot.adapters.github.client import Server
 from mergebot.adapters.github.forge import GithubForge
 from mergebot.adapters.redact import Redactor
 from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.gate import Pin
 from tests.support.forge import ForgeProcess
 
 NUMBERS = count(1)
@@ -118,3 +119,23 @@ def test_a_list_of_pushers_without_the_bot_closes_the_branch(
     assert read(served, repo) == BranchRules(closed=PROTECTION)
     protect(served, repo, restrictions={"users": ["queue-bot"], "teams": [], "apps": []})
     assert read(served, repo) == BranchRules()
+
+
+def test_the_app_that_a_rule_names_is_read_also_where_the_bot_may_bypass_the_rule(
+    served: ForgeProcess, repo: str
+) -> None:
+    checks = [{"context": "ci", "integration_id": 7}, {"context": "lint"}]
+    writers = [{"actor_id": 4, "actor_type": "RepositoryRole", "bypass_mode": "always"}]
+    given = {"required_status_checks": checks}
+    rule = {"type": "required_status_checks", "parameters": given}
+    ruled(served, repo, rule, bypass_actors=writers)
+    assert read(served, repo) == BranchRules(pins=(Pin("ci", "7"),))
+
+
+def test_the_app_that_a_protected_branch_names_is_shown_to_all(
+    served: ForgeProcess, repo: str
+) -> None:
+    checks = [{"context": "ci", "app_id": 7}, {"context": "lint", "app_id": -1}]
+    protect(served, repo, required_status_checks={"strict": False, "checks": checks})
+    found = read(served, repo)
+    assert (set(found.checks), found.pins) == ({"ci", "lint"}, (Pin("ci", "7"),))

@@ -61,7 +61,7 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
         text = f"{request.actor.login} asked to land {request.head[:7]}"
         if repeats(candidate, latest):
             label = label_of(candidate.kind, queue_policy(decision.snapshot))
-            told = decision.tell("asked", f"{text}, which was answered before", pr=candidate.pr)
+            told = _told_once(parts, decision, candidate.pr, f"{text}, which was answered before")
             return told.want(RemoveLabel(candidate.pr, label))
         admitted = decision.put(candidate).lane(next_seq=candidate.seq + 1)
         admitted = admitted.tell("asked", text, pr=candidate.pr)
@@ -72,6 +72,12 @@ def bring_in(parts: Parts, lane: Lane, wish: Wish) -> Candidate:
     if current is None:
         raise Unavailable(f"#{wish.pull.number} was admitted, and the record was lost right then")
     return current
+
+
+def _told_once(parts: Parts, decision: Decision, pr: int, text: str) -> Decision:
+    """Add to a PR's story what is not its end already: whoever asks in a loop fills no record."""
+    last = parts.store.story(decision.snapshot.lane, pr, limit=1)
+    return decision if last and last[-1].text == text else decision.tell("asked", text, pr=pr)
 
 
 def follow(parts: Parts, lane: Lane, pull: PullRequest) -> Snapshot:

@@ -111,11 +111,14 @@ def test_asking_again_for_a_head_that_failed_changes_nothing_and_says_so_by_ever
             Operating(world.parts).enqueue(LANE, pr, BO)
         world.runs_until_quiet()
     assert len(world.hosting.labels[pr]) == labels
-    world.labels(pr)
-    world.runs_until_quiet()
+    for _ in range(3):
+        world.labels(pr)
+        world.runs_until_quiet()
     assert world.candidate(pr).attempt == 1
     assert len(world.hosting.comments) == told
     assert world.pull(pr).labels == ()
+    story = [each.text for each in world.store.story(LANE, pr, limit=99)]
+    assert sum("answered before" in text for text in story) == 1
 
 
 def test_asking_again_without_having_removed_the_cause_writes_no_further_comment() -> None:

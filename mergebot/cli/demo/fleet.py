@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
 import click
 
-from mergebot.adapters.bot_api import Json, of
+from mergebot.adapters.bot_api import Declined, Json, of
 from mergebot.cli.demo.hub import Person
 from mergebot.cli.demo.play import PlayError
 from mergebot.cli.demo.stage import Stage
@@ -60,6 +61,7 @@ class Fleet:
     people: list[Person] = field(default_factory=list)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ends: dict[int, str] = field(default_factory=dict)
+    orphans: list[Json] = field(default_factory=list)
     deaths: int = 0
     reconciled: int = 0
     began: float = field(default_factory=monotonic)
@@ -130,43 +132,50 @@ class Fleet:
     def _look(self) -> bool:
         """See who died and which tasks ended; tell whether all did."""
         try:
-            board = self.stage.bot.get(of(self.stage.repo, "claims"))
-            self._bury(board)
-            self._note_ends(board)
+            self._bury()
+            self._note_ends()
         except (Refused, Unavailable):
             return False
         return len(self.ends) == len(self.tasks)
 
-    def _bury(self, board: Json) -> None:
+    def _bury(self) -> None:
         """Replace agents that died, and give back what they held: an operator knows that they did."""
-        for person in self.people:
-            if self.running[person.login].poll() is None:
-                continue
+        dead = [each for each in self.people if self.running[each.login].poll() is not None]
+        if dead:
+            owners = {each.login for each in dead}
+            active = [each for each in self._claims() if each["state"] == "active"]
+            self.orphans += [each for each in active if each["owner"] in owners]
+        for person in dead:
             self.deaths += 1
             click.echo(f"  {person.login} died; its tasks go on with somebody else")
-            for claim in board["claims"]:
-                if claim["owner"] == person.login and claim["state"] == "active":
-                    self._reconcile(claim)
             self._start(person)
+        while self.orphans:
+            with suppress(Declined):
+                # What came to its end meanwhile needs nobody.
+                self._reconcile(self.orphans[-1])
+                self.reconciled += 1
+            self.orphans.pop()
+
+    def _claims(self) -> list[Json]:
+        claims: list[Json] = self.stage.bot.get(of(self.stage.repo, "claims"))["claims"]
+        return claims
 
     def _reconcile(self, claim: Json) -> None:
         bot, repo = self.stage.bot, self.stage.repo
         if claim["pr"]:
             bot.post(of(repo, "candidates", claim["pr"]), {})
-        else:
-            path = of(repo, "claims", claim["id"])
-            right = {"generation": claim["generation"]}
-            heir = bot.post(f"{path}/reclaim", {"generation": claim["generation"]})
-            right = {"token": heir["token"], "generation": heir["generation"]}
-            bot.post(f"{path}/release", right | {"reason": "its agent died"})
-        self.reconciled += 1
+            return
+        path = of(repo, "claims", claim["id"])
+        heir = bot.post(f"{path}/reclaim", {"generation": claim["generation"]})
+        right = {"token": heir["token"], "generation": heir["generation"]}
+        bot.post(f"{path}/release", right | {"reason": "its agent died"})
 
-    def _note_ends(self, board: Json) -> None:
+    def _note_ends(self) -> None:
         repo, hub = self.stage.repo, self.stage.hub
         landings = self.stage.bot.get(f"{of(repo, 'landings')}?per_page=1000")["landings"]
         path = f"/repos/{repo}/issues?labels={QUESTION}&per_page=100"
         ends = {int(each["number"]): "escalated" for each in hub.ask(hub.admin, "GET", path)}
-        parked = [each["task"] for each in board["claims"] if each["state"] == "parked"]
+        parked = [each["task"] for each in self._claims() if each["state"] == "parked"]
         ends |= {int(task.removeprefix("#")): "parked" for task in parked}
         ends |= {int(str(each["task"]).removeprefix("#")): "landed" for each in landings}
         for number in sorted(ends.keys() - self.ends.keys()):

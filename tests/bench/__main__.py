@@ -16,6 +16,7 @@ from tests.bench.report import Row, load, table, write
 PARTS = {
     "serial": "twenty candidates through the whole product, against a bare shell loop",
     "speculative": "four workers against one, and against the loop",
+    "pool": "sixty changes that arrive one by one, against an oracle",
     "requests": "what a landing asks of the forge",
     "latency": "from being asked to being at work, and from being unwanted to being gone",
     "git": "replays, workspaces and pushes against checkouts, worktrees and clones",

@@ -51,6 +51,8 @@ class Checker:
     open: dict[tuple[int, int], Candidate] = field(default_factory=dict)
     ended: dict[tuple[int, int], State] = field(default_factory=dict)
     health: Health = field(default_factory=UnknownHealth)
+    waited: dict[tuple[int, int], float] = field(default_factory=dict)
+    ordered: dict[str, float] = field(default_factory=dict)
 
     def committed(self, after: Snapshot, candidates: tuple[Candidate, ...]) -> None:
         """Hear that the record changed."""
@@ -76,6 +78,10 @@ class Checker:
         state = candidate.state
         self.reached[f"state {type(state).__name__}"] += 1
         self.promises.stage.tally["gated apart"] += _apart(state)
+        if _waits(state):
+            self.waited[key] = after.now
+        if isinstance(state, Gating):
+            self.ordered.setdefault(state.run, after.now)
         if reason := reason_of(state):
             self.reached[f"reason {reason}"] += 1
         known = self.ended.get(key)
@@ -145,7 +151,15 @@ class Checker:
         for other in after.candidates:
             ahead = other.place < candidate.place and (other.kind is Kind.REPAIR) >= repair
             passed = not ahead or _waits(other.state) or _together(other.state, state)
+            passed = passed or self._joined_too_late(after, other, state)
             hold("I09 in order", passed, f"#{pr} overtakes #{other.pr} {other.state}")
+
+    def _joined_too_late(self, after: Snapshot, other: Candidate, state: Landing) -> bool:
+        """Tell whether a group that began ahead of somebody ran while they waited for something."""
+        group = [each for each in after.candidates if _together(each.state, state)]
+        waited = self.waited.get((other.pr, other.attempt), -1.0)
+        since = self.ordered.get(state.verdict.run, after.now)
+        return min(each.place for each in group) < other.place and waited >= since
 
     def _green(self, after: Snapshot) -> None:
         """Hold that a trunk which counts as green was found so, by something that looked at it."""

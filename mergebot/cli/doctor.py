@@ -9,7 +9,7 @@ from mergebot.cli.printing import as_json, clean
 from mergebot.settings import Need, SettingsFaults, load
 
 if TYPE_CHECKING:
-    from mergebot.services.inspecting import Finding
+    from mergebot.services.findings import Finding
 
 
 @click.command()
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def doctor(*, json_: bool) -> None:
     """Check settings, Redis, git, sandbox and forge; compare labels, queue and git.
 
-    Exits with 1 where something is not as it should be. Nothing is changed.
+    Exits with 1 where something is not as it should be. Nothing is changed; deliveries of the
+    webhook that failed are asked for again.
     """
-    from mergebot.services.inspecting import Finding  # noqa: PLC0415  # slow to import
+    from mergebot.services.findings import Finding  # noqa: PLC0415  # slow to import
     from mergebot.wiring.doctor import Doctor  # noqa: PLC0415  # slow to import
 
     try:
@@ -32,7 +33,7 @@ def doctor(*, json_: bool) -> None:
     needed = [looked.redis(), looked.forge()]
     found += needed
     if all(each.well for each in needed):
-        found += looked.repositories()
+        found += [looked.clock(), *looked.repositories()]
     _show(found, json_=json_)
     if not all(each.well for each in found):
         raise click.exceptions.Exit(1)
@@ -41,12 +42,18 @@ def doctor(*, json_: bool) -> None:
 def _show(found: "Sequence[Finding]", *, json_: bool) -> None:
     if json_:
         rows = [
-            {"about": each.about, "found": each.found, "ok": each.well, "advice": each.advice}
+            {
+                "about": each.about,
+                "found": each.found,
+                "ok": each.well,
+                "advice": each.advice or each.hint,
+            }
             for each in found
         ]
         as_json({"ok": all(each.well for each in found), "findings": rows})
         return
     for each in found:
-        click.echo(f"{'ok' if each.well else '!!'}  {clean(each.about)}: {clean(each.found)}")
-        if each.advice:
-            click.echo(f"      -> {clean(each.advice)}")
+        sign = "!!" if each.advice else "--" if each.hint else "ok"
+        click.echo(f"{sign}  {clean(each.about)}: {clean(each.found)}")
+        if each.advice or each.hint:
+            click.echo(f"      -> {clean(each.advice or each.hint)}")

@@ -17,7 +17,8 @@ class BranchRules:
 
     `checks` must be green on the commit that is pushed. The others name, each, what demands it:
     a ruleset or the branch's protection; "" where nothing does. `pins` are what any rule says about
-    who reports which check, also one that the bot may pass by.
+    who reports which check, and `guarded` names what keeps others from updating the branch: also
+    where the bot may pass the rule by.
     """
 
     checks: tuple[str, ...] = ()
@@ -27,6 +28,7 @@ class BranchRules:
     closed: str = ""
     checks_by: str = ""
     pins: tuple[Pin, ...] = ()
+    guarded: str = ""
 
     @property
     def wants_own_check(self) -> bool:

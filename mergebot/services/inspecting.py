@@ -1,45 +1,30 @@
-"""A doctor's comparisons: how the forge is set up, and labels against queue against git.
+"""A doctor's comparisons: labels against queue against git.
 
 Nothing here changes anything: each finding says what was found, what it means, and what happens by
 itself or has to be done.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from mergebot.domain.candidate import Landing
 from mergebot.domain.ids import Lane, Sha, short
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import IDLE_ALARM_S
-from mergebot.domain.policy import NoPolicy, Policy, PolicyFaults
-from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.pulls import PullRequest
 from mergebot.domain.receipts import Receipt
 from mergebot.domain.views import idle_s
 from mergebot.domain.watching import label_of
-from mergebot.domain.wording import count, duration, listed
-from mergebot.ports.checkup import Checkup, Webhook
+from mergebot.domain.wording import count, duration
+from mergebot.ports.checkup import Checkup
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.services.admitting import queue_policy
+from mergebot.services.examining import examine
+from mergebot.services.findings import Finding
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import git_of, repository_of
-from mergebot.services.trunk import KNOWN_LANDINGS, read_rules
+from mergebot.services.trunk import KNOWN_LANDINGS
 
 BY_ITSELF = "nothing to do: the reconciler sees to it within a round"
-EVENTS = ("pull_request", "push", "issue_comment", "pull_request_review")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing looked at; `advice` is "" where all is well."""
-
-    about: str
-    found: str
-    advice: str = ""
-
-    @property
-    def well(self) -> bool:
-        """Tell whether there is nothing to say."""
-        return not self.advice
 
 
 def inspect(parts: Parts, checkup: Checkup, repo: str) -> list[Finding]:
@@ -50,7 +35,7 @@ def inspect(parts: Parts, checkup: Checkup, repo: str) -> list[Finding]:
         advice = "check MERGEBOT_REPOS, the token, and that the bot may see it"
         return [Finding(repo, str(error), advice)]
     lane = next((each for each in parts.store.lanes() if each.repo_id == repository.id), None)
-    found = [*_asked(repo, lambda: _setting(parts, checkup, repo))]
+    found = [*_asked(repo, lambda: examine(parts, checkup, repo))]
     if lane is None:
         return [*found, Finding(repo, "it was never looked at", "start `mergebot up`")]
     return [*found, *_asked(repo, lambda: _compare(parts, lane))]
@@ -65,75 +50,6 @@ def _asked(repo: str, look: Callable[[], Iterator[Finding]]) -> list[Finding]:
     except Refused as error:
         found.append(Finding(repo, str(error), "give the bot what it needs there"))
     return found
-
-
-def _setting(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
-    permission = parts.forge.permission(repo, parts.forge.me())
-    has = f"the bot has {permission.name.lower()} permission"
-    needs = "" if permission >= Permission.WRITE else "give it write permission, or more"
-    yield Finding(f"{repo}: permission", has, needs)
-    yield _rules(parts, repo)
-    yield from _labels(parts, checkup, repo)
-    yield _webhook(parts, checkup, repo)
-
-
-def _rules(parts: Parts, repo: str) -> Finding:
-    about = f"{repo}: .mergebot.toml"
-    repository = repository_of(parts, repo)
-    lane = next((each for each in parts.store.lanes() if each.repo_id == repository.id), None)
-    trunk = lane.trunk if lane else repository.default_branch
-    git = parts.mirrors.of(repository)
-    tip = git.fetch(trunk, []).trunk
-    if tip is None:
-        return Finding(about, f"there is no branch {trunk}", "push a first commit there")
-    match read_rules(git, parts.rules, tip).policy:
-        case Policy() as policy:
-            steps = listed(tuple(step.name for step in policy.gate.steps)) or "external checks"
-            return Finding(about, f"valid on {trunk} at {short(tip)}; the gate is {steps}")
-        case PolicyFaults(faults):
-            return Finding(about, " ".join(faults), "repair it; until then nothing lands")
-        case NoPolicy():
-            return Finding(about, f"there is none on {trunk}", "add one: `mergebot init`")
-
-
-def _labels(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
-    lane = parts.store.lane(repo)
-    queue = queue_policy(parts.store.read(lane)) if lane else None
-    wanted = (queue.label, queue.fix_label, queue.hold_label) if queue else ()
-    there = {name.casefold() for name in checkup.labels(repo)}
-    missing = tuple(name for name in wanted if name.casefold() not in there)
-    if missing:
-        advice = "create them, or let the first use do so where the forge allows that"
-        yield Finding(f"{repo}: labels", f"there is no label {listed(missing)}", advice)
-    elif wanted:
-        yield Finding(f"{repo}: labels", f"{listed(wanted)} are there")
-
-
-def _webhook(parts: Parts, checkup: Checkup, repo: str) -> Finding:
-    about = f"{repo}: webhook"
-    url = f"{parts.public_url.rstrip('/')}/hooks/github"
-    try:
-        hooks = checkup.webhooks(repo)
-    except Refused as error:
-        advice = "an App's webhook is set on the App; else let the bot read webhooks to check it"
-        return Finding(about, str(error), advice)
-    ours = next((each for each in hooks if each.url == url), None)
-    if ours is None:
-        return Finding(about, f"none goes to {url}", "add it; without it the bot is only slower")
-    return _ours(about, ours)
-
-
-def _ours(about: str, hook: Webhook) -> Finding:
-    unsent = tuple(each for each in EVENTS if not {"*", each} & set(hook.events))
-    bad = [each for each in hook.last if not each.endswith(" OK")]
-    if not hook.active:
-        return Finding(about, "it is switched off", "switch it on")
-    if unsent:
-        return Finding(about, f"it does not send {listed(unsent)}", "let it send these events")
-    if bad:
-        text = f"{len(bad)} of its last {len(hook.last)} deliveries failed: {bad[0]}"
-        return Finding(about, text, "see that the forge can reach this address")
-    return Finding(about, "active; its last deliveries arrived")
 
 
 def _compare(parts: Parts, lane: Lane) -> Iterator[Finding]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from mergebot.adapters.github.checkup import GithubCheckup
 from mergebot.adapters.github.client import Client, Server
 from mergebot.ports.errors import Refused, Unavailable
-from mergebot.services.inspecting import Finding, inspect
+from mergebot.services.examining import clock
+from mergebot.services.findings import Finding
+from mergebot.services.inspecting import inspect
 from mergebot.settings import Settings
 from mergebot.wiring.desk import credentials_of, desk, redactor_for
 from mergebot.wiring.gates import trouble_with
@@ -52,17 +54,34 @@ class Doctor:
             return Finding("forge", str(error), "check MERGEBOT_GITHUB_URL and the token")
         return Finding("forge", f"{self.settings.github_url} knows the bot as {me.login}")
 
+    def clock(self) -> Finding:
+        """Return how this host's clock stands to the forge's."""
+        try:
+            return clock(self._checkup())
+        except (Refused, Unavailable) as error:
+            return Finding("clock", str(error), "try again in a while")
+
     def repositories(self) -> list[Finding]:
         """Return what is found about each repository; needs Redis and the forge."""
-        parts = desk(self.settings).parts
-        server = Server(redactor_for(self.settings), self.settings.github_url)
-        checkup = GithubCheckup(Client(server, credentials_of(self.settings, server)))
-        found = [each for repo in self.settings.repos for each in inspect(parts, checkup, repo)]
+        parts, checkup = desk(self.settings).parts, self._checkup()
+        try:
+            names = self.settings.repos or parts.forge.reachable()
+        except (Refused, Unavailable) as error:
+            return [Finding("installations", str(error), "check the App and its key")]
+        found = [each for repo in names for each in inspect(parts, checkup, repo)]
+        if not names:
+            advice = "install it on the repositories that want a queue"
+            found.append(Finding("installations", "the App is not installed anywhere", advice))
         aside = parts.inbox.aside()
         if aside:
             advice = "the log names them (delivery_set_aside); what they told is found anyway"
             found.append(Finding("inbox", f"{aside} deliveries could not be handled", advice))
         return found
+
+    def _checkup(self) -> GithubCheckup:
+        server = Server(redactor_for(self.settings), self.settings.github_url)
+        credentials = credentials_of(self.settings, server)
+        return GithubCheckup(Client(server, credentials), credentials.app)
 
 
 def _git() -> Finding:

@@ -30,6 +30,7 @@ class TokenCredentials:
     """A personal access token, which is good for every repository it reaches."""
 
     is_app = False
+    app: Client | None = None
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -103,6 +104,11 @@ class AppCredentials:
             if lease is None or lease.ends_at - RENEW_EARLY_S <= time.time():
                 lease = self._renew(repo)
             return lease.token
+
+    @property
+    def app(self) -> Client | None:
+        """Return what asks as the App itself."""
+        return self._client
 
     def rejected(self, repo: str) -> None:
         """Forget what is kept for `repo`: its token was revoked, or the App installed anew."""

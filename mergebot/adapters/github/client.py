@@ -126,6 +126,12 @@ class Client:
         """
         return self._read(ask, self._exchange(ask))
 
+    def headers(self, ask: Ask) -> Mapping[str, str]:
+        """Send one request and return the headers of its answer, their names in lower case."""
+        answer = self._exchange(ask)
+        self._read(ask, answer)
+        return answer.headers
+
     def pages(self, ask: Ask) -> list[dict[str, Any]]:
         """Send a listing request, follow it to its end, and return every item."""
         return self.pages_of(ask, "")

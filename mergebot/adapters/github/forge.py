@@ -45,6 +45,11 @@ class BotCredentials(Credentials, Protocol):
         """Whether they are an App's, which alone may write check runs."""
         ...
 
+    @property
+    def app(self) -> Client | None:
+        """What asks as the App itself, None for a token."""
+        ...
+
     def account_path(self) -> str:
         """Return where the API describes the bot's own account."""
         ...

@@ -5,7 +5,7 @@ admins; to others a branch shows no more than its required checks, and then that
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from mergebot.adapters.github.client import Client
@@ -38,29 +38,48 @@ def _ask(asked: Asked, *path: str | int) -> Ask:
 def _of_rulesets(asked: Asked) -> BranchRules:
     client, _, branch = asked
     found = BranchRules()
-    names: dict[int, str] = {}
+    known: dict[int, _Ruleset] = {}
     ask = _ask(asked, "rules", "branches", branch)
     with reading(ask):
         for rule in client.pages(ask):
             number = int(rule["ruleset_id"])
-            if number not in names:
-                names[number] = _binding(asked, number)
-            found = replace(found, pins=_joined(found.pins, _pins_of_rule(rule)))
-            if names[number]:
-                found = _with_rule(found, rule, names[number])
+            if number not in known:
+                known[number] = _ruleset(asked, number)
+            found = _told_by_rule(found, rule, known[number])
+            if known[number].binds:
+                found = _with_rule(found, rule, known[number].name)
     return found
 
 
-def _binding(asked: Asked, number: int) -> str:
-    """Return what a ruleset is called, "" where the bot may pass it by."""
+@dataclass(frozen=True, slots=True)
+class _Ruleset:
+    """What a ruleset is called, and whether it binds the bot."""
+
+    name: str
+    binds: bool
+
+
+def _ruleset(asked: Asked, number: int) -> _Ruleset:
     ask = _ask(asked, "rulesets", number)
     try:
         with reading(ask):
             ruleset = asked[0].send(ask)
-            passes = ruleset.get("current_user_can_bypass") in {"always", "exempt"}
-            return "" if passes else f"the ruleset “{ruleset['name']}”"
+            name, passes = (
+                f"the ruleset “{ruleset['name']}”",
+                ruleset.get("current_user_can_bypass"),
+            )
     except Missing:
-        return f"the ruleset {number} of the organisation"
+        return _Ruleset(f"the ruleset {number} of the organisation", binds=True)
+    if passes == "pull_requests_only":
+        name += " (which mergebot may bypass for pull requests only, and not always)"
+    return _Ruleset(name, binds=passes not in {"always", "exempt"})
+
+
+def _told_by_rule(found: BranchRules, rule: Mapping[str, Any], ruleset: _Ruleset) -> BranchRules:
+    """Learn what a rule says about others, also where it does not bind the bot."""
+    if rule["type"] == "update":
+        return replace(found, guarded=ruleset.name)
+    return replace(found, pins=_joined(found.pins, _pins_of_rule(rule)))
 
 
 def _with_rule(found: BranchRules, rule: Mapping[str, Any], name: str) -> BranchRules:
@@ -130,6 +149,8 @@ def _with_protection(
 ) -> BranchRules:
     name = "the branch's protection"
     restrictions = shown.get("restrictions")
+    if restrictions is not None:
+        rules = replace(rules, guarded=name)
     if restrictions is not None and not _lists(restrictions, me):
         rules = replace(rules, closed=name)
     checks = shown.get("required_status_checks") or {}

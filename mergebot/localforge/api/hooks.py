@@ -161,3 +161,44 @@ def redeliver(call: Call) -> Reply:
         webhooks.redeliver(call.store, row)
         call.store.after_commit(lambda: call.forge.dispatcher.wake(row["hook_id"]))
     return Reply(HTTPStatus.ACCEPTED, {})
+
+
+def _apps_hook(call: Call) -> Row:
+    row = call.store.one(
+        "SELECT * FROM hooks WHERE app_id = ? ORDER BY id LIMIT 1", call.caller.app_id
+    )
+    if row is None:
+        raise not_found()
+    return row
+
+
+@endpoint("GET", "/app/hook/config", "app")
+def config_of_app(call: Call) -> Reply:
+    """Return where an App's webhook goes; its secret is never shown."""
+    row = _apps_hook(call)
+    shown = {"url": row["url"], "content_type": row["content_type"]}
+    return ok(shown | {"insecure_ssl": row["insecure_ssl"], "secret": "********"})
+
+
+@endpoint("GET", "/app/hook/deliveries", "app")
+def deliveries_of_app(call: Call) -> Reply:
+    """List the deliveries of an App's webhook, newest first."""
+    rows = call.store.all(
+        "SELECT * FROM deliveries WHERE hook_id = ? ORDER BY id DESC", _apps_hook(call)["id"]
+    )
+    return ok([shapes.delivery(row) for row in call.page(rows)])
+
+
+@endpoint("POST", "/app/hook/deliveries/{delivery:int}/attempts", "app")
+def redeliver_of_app(call: Call) -> Reply:
+    """Send a delivery of an App's webhook again, under the same GUID."""
+    row = call.store.one(
+        "SELECT * FROM deliveries WHERE id = ? AND hook_id = ?",
+        *(int(call.params["delivery"]), _apps_hook(call)["id"]),
+    )
+    if row is None:
+        raise not_found()
+    with call.store.write():
+        webhooks.redeliver(call.store, row)
+        call.store.after_commit(lambda: call.forge.dispatcher.wake(row["hook_id"]))
+    return Reply(HTTPStatus.ACCEPTED, {})

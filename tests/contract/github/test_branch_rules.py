@@ -67,7 +67,7 @@ def test_a_branch_without_rules_binds_nobody(served: ForgeProcess, repo: str) ->
         ({"type": "required_signatures"}, BranchRules(signatures=RULESET)),
         ({"type": "required_linear_history"}, BranchRules(linear=RULESET)),
         ({"type": "pull_request"}, BranchRules(pull_request=RULESET)),
-        ({"type": "update"}, BranchRules(closed=RULESET)),
+        ({"type": "update"}, BranchRules(closed=RULESET, guarded=RULESET)),
         ({"type": "deletion"}, BranchRules()),
         (
             {
@@ -85,12 +85,21 @@ def test_each_rule_of_a_ruleset_is_read(
     assert read(served, repo) == expected
 
 
-def test_a_ruleset_that_the_bot_may_bypass_binds_it_to_nothing(
+def test_a_ruleset_that_the_bot_may_bypass_binds_it_to_nothing_and_guards_the_branch(
     served: ForgeProcess, repo: str
 ) -> None:
     writers = [{"actor_id": 4, "actor_type": "RepositoryRole", "bypass_mode": "always"}]
     ruled(served, repo, {"type": "update"}, bypass_actors=writers)
-    assert read(served, repo) == BranchRules()
+    assert read(served, repo) == BranchRules(guarded=RULESET)
+
+
+def test_a_bypass_for_pull_requests_only_is_none_and_is_named(
+    served: ForgeProcess, repo: str
+) -> None:
+    writers = [{"actor_id": 4, "actor_type": "RepositoryRole", "bypass_mode": "pull_request"}]
+    ruled(served, repo, {"type": "update"}, bypass_actors=writers)
+    closed = read(served, repo).closed
+    assert closed == f"{RULESET} (which mergebot may bypass for pull requests only, and not always)"
 
 
 def test_without_admin_rights_a_protected_branch_shows_its_checks(
@@ -116,9 +125,9 @@ def test_a_list_of_pushers_without_the_bot_closes_the_branch(
 ) -> None:
     served.call("PUT", f"/repos/{repo}/collaborators/queue-bot", {"permission": "admin"})
     protect(served, repo, restrictions={"users": ["alice"], "teams": [], "apps": []})
-    assert read(served, repo) == BranchRules(closed=PROTECTION)
+    assert read(served, repo) == BranchRules(closed=PROTECTION, guarded=PROTECTION)
     protect(served, repo, restrictions={"users": ["queue-bot"], "teams": [], "apps": []})
-    assert read(served, repo) == BranchRules()
+    assert read(served, repo) == BranchRules(guarded=PROTECTION)
 
 
 def test_the_app_that_a_rule_names_is_read_also_where_the_bot_may_bypass_the_rule(

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from mergebot.domain.costs import AMOUNT_MAX, UNIT
+from mergebot.domain.limits import REDS_MAX
 from mergebot.domain.names import is_git_directory, shown
 from mergebot.domain.patterns import Pattern, parse
 from mergebot.domain.tables import found
@@ -183,6 +184,7 @@ _TIME = 'a duration such as "45s", "60m" or "1h30m", up to 168h'
 _LABEL = "one line of 1 to 100 characters"
 _PATTERNS = "a list of patterns"
 _SWITCH = "true or false"
+_REDS = f"a whole number from 0 to {REDS_MAX}"
 _MANY = "a whole number from 0 to 100000"
 
 
@@ -292,6 +294,7 @@ class Fleet(Section):
     share_per_owner: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
     queue_longest: int = _field(_MANY, default=0, ge=0, le=MANY_MAX)
     runtime_max: OptionalDuration = _field(_TIME + ", or nothing", default=0.0)
+    reds_max: int = _field(_REDS, default=5, ge=0, le=REDS_MAX)
     cost_max: float = _field("a number from 0 to 1000000000", default=0.0, ge=0, le=AMOUNT_MAX)
     cost_unit: Annotated[str, AfterValidator(_like("unit"))] = _field(
         "1 to 16 letters and digits, such as USD", default="USD"

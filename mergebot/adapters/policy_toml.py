@@ -306,6 +306,7 @@ def _fleet(fleet: Fleet) -> FleetPolicy:
         share_per_owner=fleet.share_per_owner,
         queue_longest=fleet.queue_longest,
         runtime_max_s=fleet.runtime_max,
+        reds_max=fleet.reds_max,
         cost_max=fleet.cost_max,
         cost_unit=fleet.cost_unit,
         opens_min=fleet.window[0],

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mergebot.domain.costs import NOTHING_SPENT, Spent
+from mergebot.domain.health import red_tips
 from mergebot.domain.ledger import Ask, Change, Granted, Ledger, Terms, acquire
 from mergebot.domain.policy import FleetPolicy
 from mergebot.domain.wording import count, duration
@@ -29,6 +30,7 @@ class Why(StrEnum):
     HALTED = "halted"
     RECOVERING = "recovering"
     OUTSIDE_WINDOW = "outside_window"
+    TRUNK_UNSTEADY = "trunk_unsteady"
     QUEUE_LONG = "queue_long"
     BUDGET_SPENT = "budget_spent"
     FLEET_FULL = "fleet_full"
@@ -85,7 +87,7 @@ class HandedOut:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds right now: the trunk, the queue, what the gates of the last day took and cost."""
+    """What holds right now, and of the last day what gates took, tasks cost, and red tips there were."""
 
     now: float
     red: bool
@@ -94,6 +96,7 @@ class Facts:
     queued: int
     runtime_s: float
     spent: Spent = NOTHING_SPENT
+    reds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,9 @@ def shut(fleet: FleetPolicy, facts: Facts) -> Nothing | None:
         return Nothing(Why.TRUNK_RED, "the trunk is red: it has to be repaired first")
     if facts.halted:
         return Nothing(Why.HALTED, f"the queue is halted: {facts.halted}")
+    if fleet.reds_max and facts.reds >= fleet.reds_max:
+        text = f"{red_tips(facts.reds)}; {fleet.reds_max} are too many (fleet.reds_max)"
+        return Nothing(Why.TRUNK_UNSTEADY, text)
     if not _inside(fleet, facts.now):
         hours = f"{_clock(fleet.opens_min)} to {_clock(fleet.closes_min)} UTC"
         return Nothing(Why.OUTSIDE_WINDOW, f"tasks are handed out from {hours} (fleet.window)")

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 
 from mergebot.domain.candidate import Candidate, Claim, Ejected, PlainEvidence, ended_at
 from mergebot.domain.halting import OWN_HALT
+from mergebot.domain.health import red_tips, reds_within_a_day
 from mergebot.domain.lane import Halt, Snapshot
 from mergebot.domain.ledger import ASKED, Collision, Ledger, LedgerClaim, Note
-from mergebot.domain.policy import BudgetPolicy
+from mergebot.domain.policy import BudgetPolicy, FleetPolicy
 from mergebot.domain.reasons import Reason, consequence
 from mergebot.domain.tickets import task_key, ticket_of
-from mergebot.domain.wording import count, listed
+from mergebot.domain.wording import DAY_S, count, listed
 
 COLLISIONS_ASKED = 3
 """Refusals of one task by another's claim before it is a person's matter: the first may just wait."""
+
+UNSTEADY = "unsteady "
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,25 @@ def halted(
         return ()
     question = Question(concerned.pr, _halt_topic(halt), _halt_text(halt))
     return () if question.topic in asked_at(notes) else (question,)
+
+
+def unsteady(
+    snapshot: Snapshot, ended: Sequence[Candidate], notes: Iterable[Note], *, fleet: FleetPolicy
+) -> tuple[Question, ...]:
+    """Return the question about a trunk that cannot be kept green, at most one a day."""
+    reds = reds_within_a_day(snapshot)
+    concerned = next(iter((*snapshot.candidates, *ended)), None)
+    if not fleet.backlog_label or not 0 < fleet.reds_max <= reds or concerned is None:
+        return ()
+    asked = asked_at(notes)
+    if any(at > snapshot.now - DAY_S for topic, at in asked.items() if topic.startswith(UNSTEADY)):
+        return ()
+    text = (
+        f"This needs a person: {red_tips(reds)}, and `fleet.reds_max` allows fewer than "
+        f"{fleet.reds_max}. No task is handed out until a day holds fewer. What breaks it again "
+        "and again: a gate that sees too little, or changes that go past the queue?"
+    )
+    return (Question(concerned.pr, f"{UNSTEADY}{round(snapshot.now)}", text),)
 
 
 def undecided(

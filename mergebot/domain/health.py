@@ -4,8 +4,15 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.external import COMMAND, AllGreen, Awaited, OneRed
 from mergebot.domain.gate import Failed, NoVerdict, Passed
 from mergebot.domain.ids import Sha, short
-from mergebot.domain.lane import Checking, Green, Red, Run, Snapshot, UnknownHealth
-from mergebot.domain.limits import GREENS_MAX, INFRA_WAIT_S, INFRA_WAIT_S_MAX, RUN_SILENT_S
+from mergebot.domain.lane import Checking, Green, Red, RedTip, Run, Snapshot, UnknownHealth
+from mergebot.domain.limits import (
+    GREENS_MAX,
+    INFRA_WAIT_S,
+    INFRA_WAIT_S_MAX,
+    REDS_MAX,
+    RUN_SILENT_S,
+)
+from mergebot.domain.wording import DAY_S, count
 
 
 def tip_moved(decision: Decision, tip: Sha, how: str) -> Decision:
@@ -61,7 +68,7 @@ def heard_outside(decision: Decision, tip: Sha, found: Awaited | AllGreen | OneR
             greens = tuple(each for each in state.greens if each != tip)
             red = Red(tip, decision.snapshot.now, "", check.name, COMMAND)
             text = f"the trunk is red at {short(tip)}: the check {check.name} failed there"
-            return decision.lane(health=red, greens=greens).tell("trunk", text)
+            return _turned_red(decision, red).lane(greens=greens).tell("trunk", text)
         case Red(known, command=command), AllGreen() if (known, command) == (tip, COMMAND):
             greens = (*state.greens, tip)[-GREENS_MAX:]
             green = Green(tip, decision.snapshot.now)
@@ -69,6 +76,16 @@ def heard_outside(decision: Decision, tip: Sha, found: Awaited | AllGreen | OneR
             return _leave(decision).lane(health=green, greens=greens).tell("trunk", text)
         case _:
             return decision
+
+
+def reds_within_a_day(snapshot: Snapshot) -> int:
+    """Return at how many tips the trunk was red within the last 24 hours."""
+    return sum(each.at > snapshot.now - DAY_S for each in snapshot.state.reds)
+
+
+def red_tips(reds: int) -> str:
+    """Say at how many tips the trunk was red within a day."""
+    return f"the trunk was red at {count(reds, 'tip')} within 24 hours"
 
 
 def first_bad(red: Red) -> Sha | None:
@@ -86,15 +103,23 @@ def _settle_check(decision: Decision, tip: Sha, name: str) -> Decision:
             return decision.tell("trunk", f"the trunk is green at {short(tip)}")
         case Failed() as failed:
             red = Red(tip, snapshot.now, name, failed.step.name, failed.step.command)
-            decision = decision.lane(health=red)
             text = f"the trunk is red at {short(tip)}: {failed.step.name} fails"
-            return decision.tell("trunk", text)
+            return _turned_red(decision, red).tell("trunk", text)
         case NoVerdict(why):
             return _check_again(decision, tip, why)
         case None:
             return (
                 _check_again(decision, tip, "its run is lost") if _lost(run, snapshot) else decision
             )
+
+
+def _turned_red(decision: Decision, red: Red) -> Decision:
+    """Take in that the tip is red, and remember for a day that it was."""
+    since = red.since - DAY_S
+    reds = [
+        each for each in decision.snapshot.state.reds if each.at > since and each.tip != red.tip
+    ]
+    return decision.lane(health=red, reds=(*reds, RedTip(red.tip, red.since))[-REDS_MAX:])
 
 
 def _settle_probe(decision: Decision, red: Red, name: str) -> Decision:

@@ -145,6 +145,14 @@ class Unsure:
 
 
 @dataclass(frozen=True, slots=True)
+class RedTip:
+    """The trunk was found red at `tip`."""
+
+    tip: Sha
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class LaneState:
     """What a lane knows besides its candidates.
 
@@ -157,7 +165,8 @@ class LaneState:
     is being rebuilt, so nothing is gated and nothing lands. `epoch` counts the rebuilds. Since
     `behind_since` the remote shows an older trunk than the known one, 0.0 while it does not. `mode`
     says how the planner works now, and `refusals` what its checker did not let through. `heard` are
-    the last results of candidates, newest last, and `owed` the PRs that get a failure back.
+    the last results of candidates, newest last, and `owed` the PRs that get a failure back. `reds`
+    are the tips that were found red within the last day, newest last.
     """
 
     epoch: int = 1
@@ -184,6 +193,7 @@ class LaneState:
     heard: tuple[Heard, ...] = ()
     owed: tuple[int, ...] = ()
     rooms: Mapping[str, int] = field(default_factory=dict)
+    reds: tuple[RedTip, ...] = ()
 
 
 NEW_LANE = LaneState(recovering=True)

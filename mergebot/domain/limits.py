@@ -127,3 +127,6 @@ COMMAND_GOOD_S = 3 * 24 * 3600.0
 
 INFRA_WAIT_S_MAX = 300.0
 """Between runs on a tip that give no verdict: a broken set-up must not keep a machine busy."""
+
+REDS_MAX = 100
+"""Red tips of the trunk that are remembered, for a day."""

@@ -100,8 +100,8 @@ class FleetPolicy:
     The backlog is every open issue with `backlog_label`; where `unattended_labels` are named, only
     those with one of them. At most `live_claims_max` claims live, `share_per_owner` of one owner,
     while at most `queue_longest` changes wait, the gates of the last day took less than
-    `runtime_max_s`, and agents reported less than `cost_max`, in `cost_unit`, for that day. Tasks
-    are handed out from minute `opens_min` of the day to `closes_min`, in UTC, around midnight too;
+    `runtime_max_s`, the trunk was red at fewer than `reds_max` tips, and agents reported less than
+    `cost_max`, in `cost_unit`, for that day. Tasks are handed out from minute `opens_min` of the day to `closes_min`, in UTC, around midnight too;
     equal ones mean the whole day. An issue with `question_label` waits for a person.
     """
 
@@ -112,6 +112,7 @@ class FleetPolicy:
     share_per_owner: int = 0
     queue_longest: int = 0
     runtime_max_s: float = 0.0
+    reds_max: int = 5
     cost_max: float = 0.0
     cost_unit: str = "USD"
     opens_min: int = 0

@@ -16,6 +16,7 @@ from mergebot.domain.dispatching import (
     not_done,
     shut,
 )
+from mergebot.domain.health import reds_within_a_day
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Red, Snapshot
 from mergebot.domain.ledger import Change, Ended, How, Ledger, Terms, proof_of
@@ -178,6 +179,7 @@ def _facts(parts: Parts, snapshot: Snapshot) -> Facts:
         queued=len(snapshot.candidates),
         runtime_s=_runtime_s(parts, snapshot),
         spent=spent_in(parts.ledger, snapshot),
+        reds=reds_within_a_day(snapshot),
     )
 
 

@@ -17,6 +17,7 @@ from mergebot.domain.escalating import (
     overspent,
     undecided,
     unordered,
+    unsteady,
 )
 from mergebot.domain.holding import end
 from mergebot.domain.ids import Lane
@@ -46,6 +47,7 @@ def escalate(parts: Parts, lane: Lane, pulls: Mapping[int, PullRequest]) -> None
         *overspent(ended, notes, lane.repo, budget=budget),
         *contested(ledger, collisions, notes),
         *halted(snapshot, ended, notes),
+        *unsteady(snapshot, ended, notes, fleet=fleet),
         *undecided(circles(_waiting(pulls)), snapshot, ledger, notes),
         *unordered(circles(_backlog(parts, lane, fleet)), notes),
     ):

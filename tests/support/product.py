@@ -43,7 +43,10 @@ def free_port() -> int:
 
 
 def run(
-    *arguments: str, cwd: Path | None = None, settings: Mapping[str, str] | None = None
+    *arguments: str,
+    cwd: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    within_s: float = 120,
 ) -> Done:
     """Run the installed command to its end, with only these settings."""
     done = subprocess.run(
@@ -53,7 +56,7 @@ def run(
         capture_output=True,
         check=False,
         text=True,
-        timeout=120,
+        timeout=within_s,
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

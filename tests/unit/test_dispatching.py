@@ -151,6 +151,34 @@ def test_nothing_goes_out_while_the_trunk_is_red_or_the_queue_is_halted() -> Non
     assert refused(made).why is Why.TRUNK_RED
 
 
+def test_a_trunk_that_cannot_be_kept_green_stops_the_handing_out_and_a_person_is_told_once() -> (
+    None
+):
+    made = village("reds_max = 2\n", t101="", t102="")
+    pr = made.propose({"x": "1"})
+    made.label(pr)
+    made.settle()
+    for place in range(2):
+        assert isinstance(ask(made, f"agent-{place}"), Given)
+        files = {".mergebot.toml": FLEET + "reds_max = 2\n"}
+        for broken in ({"broken": str(place)}, {}):
+            tip = made.remote.commit(files | broken, f"Push {place}", made.tip)
+            made.remote.push(ALICE, "main", tip)
+            made.reconcile()
+            made.reconcile()
+    found = refused(made)
+    assert (found.why, "red at 2 tips" in found.sentence) == (Why.TRUNK_UNSTEADY, True)
+    for _ in range(3):
+        made.clock.advance(made.clock.now() + 30)
+        made.reconcile()
+    asked = [each for each in made.hosting.comments.values() if "red at 2 tips" in each.body]
+    assert [each.pr for each in asked] == [pr]
+    ticket(made, 103)
+    made.clock.advance(made.clock.now() + 25 * 3600)
+    made.reconcile()
+    assert given(made) == 103
+
+
 def test_nothing_goes_out_while_more_waits_than_the_rules_allow() -> None:
     made = village("queue_longest = 1\n", t101="")
     pr = made.propose({"x": "1"})

@@ -115,12 +115,24 @@ def test_the_bounds_of_a_fleet_reach_the_policy() -> None:
         share_per_owner = 2
         queue_longest = 20
         runtime_max = "48h"
+        reds_max = 7
         cost_max = 40
         cost_unit = "EUR"
         window = "22:30-06:00"
     """).fleet
     assert fleet == FleetPolicy(
-        "agents", ("docs",), "needs-a-person", 12, 2, 20, 172800.0, 40.0, "EUR", 22 * 60 + 30, 360
+        "agents",
+        ("docs",),
+        "needs-a-person",
+        12,
+        2,
+        20,
+        172800.0,
+        7,
+        40.0,
+        "EUR",
+        22 * 60 + 30,
+        360,
     )
 
 

@@ -82,7 +82,7 @@ def guard(snapshot: Snapshot, candidate: Candidate, facts: Facts) -> Guard:
     )
     if forced is not None:
         return Turn(forced, _text(forced))
-    if facts.head != candidate.head:
+    if facts.head not in {candidate.head, state.merge.merged}:
         return Wait("the forge and its git disagree about the head")
     if facts.trunk != verdict.base:
         return Wait("the trunk moved")

@@ -17,6 +17,7 @@ SEEDS = {
     219: "the bot's own label authorised a head that nobody had asked for",
     221: "the same, with a push right after the label",
     2046: "a comment kept old news, since the record took what it had lost for what stands there",
+    10039: "a landing moved its author's branch, and was taken off and forgotten: it waited for ever",
     2391: "the same label, found by the reconciler alone",
 }
 """A seed tells the same story only to the same code: what each of these once showed is told without

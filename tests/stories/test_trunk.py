@@ -202,11 +202,14 @@ def test_a_lost_record_is_rebuilt_from_receipts_and_labels() -> None:
     assert world.ended(waiting) == ("parked", Reason.HELD)
 
 
+@pytest.mark.parametrize("branch", ["stays", "was moved by the landing"])
 def test_a_landing_that_was_taken_off_the_trunk_and_that_the_record_forgot_is_not_made_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, branch: str
 ) -> None:
     world = World()
-    pr, base = world.opens_pr(), world.tip
+    pr = world.opens_pr()
+    base = world.tip if branch == "stays" else world.pushes_to_trunk({"meanwhile": "1"})
+    world.runs_until_quiet()
     redis = (world.store, world.runs)
     before: list[Kept] = []
     commit, push_landing = MemoryStore.commit, MemoryGit.push_landing

@@ -85,7 +85,7 @@ def test_without_the_pin_of_the_head_the_simulation_fails(monkeypatch: pytest.Mo
             facts, head=candidate.head, pull=replace(facts.pull, head=candidate.head)
         ),
     )
-    monkeypatch.setattr(integrating, "_branch_to_move", lambda snapshot, candidate: "")
+    monkeypatch.setattr(integrating, "branch_to_move", lambda snapshot, candidate: "")
     check_found("I04", "forces")
 
 

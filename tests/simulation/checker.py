@@ -18,6 +18,7 @@ from mergebot.domain.candidate import (
     Failing,
     Gating,
     Kind,
+    Landed,
     Landing,
     Parked,
     Queued,
@@ -53,6 +54,7 @@ class Checker:
     health: Health = field(default_factory=UnknownHealth)
     waited: dict[tuple[int, int], float] = field(default_factory=dict)
     ordered: dict[str, float] = field(default_factory=dict)
+    writes_lost: bool = False
 
     def committed(self, after: Snapshot, candidates: tuple[Candidate, ...]) -> None:
         """Hear that the record changed."""
@@ -85,9 +87,8 @@ class Checker:
         if reason := reason_of(state):
             self.reached[f"reason {reason}"] += 1
         known = self.ended.get(key)
-        self.promises.hold(
-            "I11 an end stays", known in (None, state), f"#{key[0]}: {known} -> {state}"
-        )
+        stays = known in (None, state) or self._landed_unknown(known, state)
+        self.promises.hold("I11 an end stays", stays, f"#{key[0]}: {known} -> {state}")
         if not candidate.open:
             self.ended[key] = state
         if isinstance(state, Ejected) and after.policy:
@@ -154,6 +155,14 @@ class Checker:
             passed = passed or self._joined_too_late(after, other, state)
             hold("I09 in order", passed, f"#{pr} overtakes #{other.pr} {other.state}")
 
+    def _landed_unknown(self, known: State | None, state: State) -> bool:
+        """Tell whether what was cancelled had landed before, in a record that lost its last writes.
+
+        Where the forge answers from the past, too, only the receipt on the trunk knows of it.
+        """
+        found = isinstance(known, Cancelled) and isinstance(state, Landed) and state.at <= known.at
+        return self.writes_lost and found
+
     def _joined_too_late(self, after: Snapshot, other: Candidate, state: Landing) -> bool:
         """Tell whether a group that began ahead of somebody ran while they waited for something."""
         group = [each for each in after.candidates if _together(each.state, state)]
@@ -185,6 +194,7 @@ class Checker:
 
     def forget(self, present: Snapshot) -> None:
         """Take the record as it is: its last writes were lost, or all of it."""
+        self.writes_lost = True
         self.open = {(each.pr, each.attempt): each for each in present.candidates}
         kept = {(each.pr, each.attempt) for each in self.store.ended(self.lane, limit=1000)}
         self.ended = {key: state for key, state in self.ended.items() if key in kept}

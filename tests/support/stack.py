@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import requests
 from redis import Redis
@@ -238,9 +238,21 @@ def children_of(parent: int) -> list[tuple[int, str]]:
     return found
 
 
+Made = TypeVar("Made", bound=Stack)
+
+
 @contextmanager
 def stack(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[Stack]:
     """Run the whole product under `root`, with more settings, and leave no process behind."""
+    with stack_of(Stack, root, settings) as running:
+        yield running
+
+
+@contextmanager
+def stack_of(
+    kind: type[Made], root: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[Made]:
+    """Run a stack of some kind under `root`, and leave no process behind."""
     with ForgeProcess(root / "forge") as forge:
         forge.repo(REPO, auto_init=False)
         alice = forge.user("alice")
@@ -252,7 +264,7 @@ def stack(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[Sta
         hook = {"name": "web", "active": True, "events": ["*"]}
         hook |= {"config": config | {"secret": SECRET}}
         assert forge.call("POST", f"/repos/{REPO}/hooks", hook, token=alice).ok
-        bot = Stack(root, forge, _first_commit(forge, root / "work"), port, settings or {})
+        bot = kind(root, forge, _first_commit(forge, root / "work"), port, settings or {})
         try:
             bot.start()
             yield bot

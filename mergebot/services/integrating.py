@@ -30,6 +30,7 @@ from mergebot.domain.judging import spend
 from mergebot.domain.landing import Facts, Go, Turn, Wait, guard, remade
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import DISAGREE_WAIT_S, FORGE_WAIT_S
+from mergebot.domain.names import shown
 from mergebot.domain.pulls import PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.receipts import LandingRecord, Receipt, write_receipt
@@ -324,11 +325,14 @@ def _settle(hands: Hands, decision: Decision, load: Load) -> Decision:
 
 def _landed_before(hands: Hands, decision: Decision, load: Load) -> Decision:
     """Land no commit twice: its receipt is there, and somebody took it off the trunk since."""
-    found = landed_once(hands.git, load, decision.snapshot.lane.trunk)
-    digests = {each.digest for landings in found.values() for each in landings.values()}
+    trunk = decision.snapshot.lane.trunk
+    found = landed_once(hands.git, load, trunk)
+    there = [each for landings in found.values() for each in landings.values()]
+    # What is known here of another trunk's landings says nothing about this record.
+    digests = {each.digest for each in there if each.trunk in {trunk, ""}}
     if load.receipt.digest in digests:
         return _settle(hands, decision, load)
-    if hands.git.fetch(decision.snapshot.lane.trunk, []).trunk != load.base:
+    if hands.git.fetch(trunk, []).trunk != load.base:
         return _did_not_land(hands, decision, load)
     take_back(hands.parts, hands.git, decision.snapshot, load.landings)
     known = hands.parts.store.landings(decision.snapshot.lane, limit=KNOWN_LANDINGS)
@@ -349,6 +353,9 @@ def _sent_back(
 ) -> Decision:
     reason = Reason.ALREADY_LANDED
     text = "this very commit landed once, and was taken off the trunk since: push a new one"
+    if merged in landed and landed[merged].trunk not in {decision.snapshot.lane.trunk, ""}:
+        where = landed[merged].trunk
+        text = f"this very commit landed on {shown(where)} and has its receipt: push a new one"
     if merged not in landed:
         commit = next(iter(landed))
         reason = Reason.CONFLICT

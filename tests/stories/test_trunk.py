@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from mergebot.adapters.memory.git import MemoryGit
@@ -239,3 +241,17 @@ def test_a_landing_that_was_taken_off_the_trunk_and_that_the_record_forgot_is_no
     assert world.state(pr) == "landed"
     assert world.tip == base
     assert world.landed == [pr]
+
+
+def test_a_commit_with_the_receipt_of_another_trunk_is_sent_back_once() -> None:
+    world = World()
+    pr, before = world.opens_pr(), world.tip
+    head = world.pull(pr).head
+    note = {"v": 1, "repo": "o/r", "pr": 99, "trunk": "release", "merged": head, "generation": 1}
+    world.remote.move(ADA, {}, {head: json.dumps(note)})
+    world.labels(pr)
+    world.runs_until_quiet()
+    assert world.ended(pr) == ("ejected", Reason.ALREADY_LANDED)
+    assert 'landed on "release" and has its receipt' in str(world.told(pr)[-1]["text"])
+    assert world.tip == before
+    assert not world.lane.recovering

@@ -23,6 +23,7 @@ PREFIX = "MERGEBOT_"
 GITHUB_API = "https://api.github.com"
 
 _REPO = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+_EMAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~\[\]-]+@[A-Za-z0-9.-]+")
 _HANDLE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?")
 
 ALLOWED = {
@@ -37,6 +38,8 @@ ALLOWED = {
     "reconcile_seconds": "a number of seconds from 1 to 3600",
     "sandbox": "bubblewrap or none",
     "signing_key_file": "a readable file",
+    "commit_key_file": "a readable file",
+    "commit_email": "an e-mail address",
     "handle": "letters, digits and dashes, 39 at most",
     "notify_chat_url": "an address that starts with https:// or http://",
     "notify_url": "an address that starts with https:// or http://",
@@ -97,6 +100,8 @@ class Settings(BaseSettings):
     reconcile_seconds: float = Field(default=30.0, ge=1, le=3600)
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     signing_key_file: Path | None = None
+    commit_key_file: Path | None = None
+    commit_email: str = ""
     handle: str = "mergebot"
     notify_chat_url: SecretStr = SecretStr("")
     notify_url: SecretStr = SecretStr("")
@@ -144,11 +149,18 @@ class Settings(BaseSettings):
             raise ValueError(ALLOWED["redis_url"])
         return value
 
-    @field_validator("github_app_key_file", "signing_key_file")
+    @field_validator("github_app_key_file", "signing_key_file", "commit_key_file")
     @classmethod
     def _readable(cls, value: Path | None) -> Path | None:
         if value is not None and not (value.is_file() and os.access(value, os.R_OK)):
             raise ValueError(ALLOWED["signing_key_file"])
+        return value
+
+    @field_validator("commit_email")
+    @classmethod
+    def _email(cls, value: str) -> str:
+        if value and not _EMAIL.fullmatch(value):
+            raise ValueError(ALLOWED["commit_email"])
         return value
 
     @field_validator("handle")
@@ -239,6 +251,11 @@ def _conflicts(settings: Settings, need: Need) -> Iterator[str]:
         yield (
             "MERGEBOT_NOTIFY_URL and MERGEBOT_NOTIFY_SECRET belong together: without the secret"
             " the receiver could not tell who speaks; set both or none."
+        )
+    if bool(settings.commit_key_file) != bool(settings.commit_email):
+        yield (
+            "MERGEBOT_COMMIT_KEY_FILE and MERGEBOT_COMMIT_EMAIL belong together: a forge verifies a"
+            " signature by an address of the account that knows the key; set both or none."
         )
     if Need.FORGE in need:
         yield from _credentials(settings)

@@ -29,7 +29,7 @@ def doctor(*, json_: bool) -> None:
         _show([Finding("settings", each, "correct it") for each in error.faults], json_=json_)
         raise click.exceptions.Exit(1) from None
     looked = Doctor(settings)
-    found = [Finding("settings", "they fit together"), *looked.host()]
+    found = [Finding("settings", "they fit together"), *looked.host(), *looked.commit_key()]
     needed = [looked.redis(), looked.forge()]
     found += needed
     if all(each.well for each in needed):

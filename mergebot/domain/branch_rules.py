@@ -3,9 +3,11 @@
 Only what binds the bot is here: rules that it may pass by are left out by whoever read them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mergebot.domain.gate import Pin
+from mergebot.domain.ids import Sha, short
 from mergebot.domain.policy import Method, Policy
 
 OWN_CHECK = "mergebot"
@@ -48,7 +50,8 @@ def unlandable(rules: BranchRules, policy: Policy) -> str:
         )
     if rules.signatures:
         return (
-            f"{rules.signatures} requires signed commits, and what mergebot replays is not signed"
+            f"{rules.signatures} requires signed commits, and what mergebot replays is not signed: "
+            "give it a key by MERGEBOT_COMMIT_KEY_FILE, or let it bypass the rule"
         )
     if rules.linear and policy.queue.method is Method.MERGE:
         return (
@@ -61,3 +64,38 @@ def unlandable(rules: BranchRules, policy: Policy) -> str:
             "merged commit: name it in [gate.external], or let mergebot bypass the rule"
         )
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the forge says of the signature of a commit; `reason` is its word, such as unsigned."""
+
+    commit: Sha
+    verified: bool
+    reason: str
+
+    @property
+    def missing(self) -> bool:
+        """Tell whether there is none."""
+        return self.reason == "unsigned"
+
+
+def unverified(rules: BranchRules, policy: Policy, found: Sequence[Signature]) -> str:
+    """Return why a change's own commits cannot land where signed ones are required, "" if they can.
+
+    Those that mergebot makes anew it signs; a merge keeps the author's, and so does a rebase of
+    commits that are all signed where nothing has to be made anew.
+    """
+    bad = next((each for each in found if not each.verified), None)
+    if bad is None or policy.queue.method is Method.SQUASH:
+        return ""
+    told = f"{rules.signatures} requires signed commits, and the forge does not verify"
+    told = f"{told} {short(bad.commit)} ({bad.reason})"
+    if policy.queue.method is Method.MERGE:
+        return f"{told}, which the method `merge` lands as it is: sign it, or use `rebase`"
+    if any(each.missing for each in found):
+        return ""
+    return (
+        f"{told}: register the key that signed it with its author's account, or push the commits "
+        "without a signature, and mergebot signs them"
+    )

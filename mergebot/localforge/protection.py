@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mergebot.localforge import checks, repositories, rulesets
+from mergebot.localforge import checks, repositories, rulesets, signatures
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.git import ZERO, Update
 from mergebot.localforge.store import Row, Store
@@ -122,6 +122,11 @@ def _broken_history(forge: Forge, repo: Row, rules: Rules, update: Update) -> st
     merges = bare.ask("rev-list", "--merges", "--max-count=1", span).text
     if _flag(rules, "required_linear_history") and merges:
         return "This branch must not contain merge commits."
+    if _flag(rules, "required_signatures"):
+        commits = bare.run("rev-list", span).split()
+        known = (signatures.verify(forge.store, bare, each) for each in commits)
+        if not all(each.verified for each in known):
+            return "Commits must have verified signatures."
     return None
 
 

@@ -4,7 +4,7 @@ import json
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mergebot.localforge import checks, repositories
+from mergebot.localforge import checks, repositories, signatures
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.git import ZERO, Update
 from mergebot.localforge.store import Row, Store
@@ -21,7 +21,6 @@ KINDS = (
     "required_status_checks",
 )
 _ROLES = {2: "maintain", 4: "write", 5: "admin"}
-_SIGNATURE = "\ngpgsig "
 
 
 def of_repo(store: Store, repo_id: int) -> list[Row]:
@@ -141,8 +140,8 @@ def _bad_history(forge: Forge, repo: Row, kind: str, update: Update) -> str | No
             return "This branch must not contain merge commits." if merges else None
         case "required_signatures":
             commits = bare.run("rev-list", span).split()
-            bare_texts = (bare.run("cat-file", "commit", each) for each in commits)
-            unsigned = any(_SIGNATURE not in text for text in bare_texts)
-            return "Commits must have verified signatures." if unsigned else None
+            known = (signatures.verify(forge.store, bare, each) for each in commits)
+            fine = all(each.verified for each in known)
+            return None if fine else "Commits must have verified signatures."
         case _:
             return None

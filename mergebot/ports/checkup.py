@@ -62,3 +62,7 @@ class Checkup(Protocol):
     def buttons(self, repo: str) -> Sequence[str]:
         """Return the forge's own ways to merge a PR there that are switched on."""
         ...
+
+    def signing_keys(self, login: str) -> Sequence[str]:
+        """Return the public keys by which an account signs commits; raises Missing for nobody."""
+        ...

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.branch_rules import BranchRules, Signature
 from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission as Permission
@@ -119,6 +119,10 @@ class Forge(Protocol):
 
     def branch_rules(self, repo: str, branch: str) -> BranchRules:
         """Return the forge's own rules that bind the bot on a branch."""
+        ...
+
+    def signatures(self, repo: str, number: int) -> Sequence[Signature]:
+        """Return what the forge says of the signatures of a PR's commits, oldest first."""
         ...
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:

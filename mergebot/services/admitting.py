@@ -189,11 +189,15 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         approvals=_approvals(parts, lane, wish.pull),
         claim=claim,
         asked=waits_for_person(parts, lane, known),
-        unlandable=cannot_land(parts, lane, parts.store.read(lane).policy),
+        unlandable=_unlandable(parts, lane, wish.pull),
         way=wish.way,
         blocked=standing.blocked,
         stacked_on=standing.stacked_on,
     )
+
+
+def _unlandable(parts: Parts, lane: Lane, pull: PullRequest) -> str:
+    return cannot_land(parts, lane, parts.store.read(lane).policy, pr=pull.number)
 
 
 def _approvals(parts: Parts, lane: Lane, pull: PullRequest) -> int:

@@ -1,12 +1,13 @@
 """What the forge demands of a lane's trunk, remembered for two minutes to spare requests."""
 
 import threading
+from dataclasses import replace
 
 import structlog
 
-from mergebot.domain.branch_rules import BranchRules, unlandable
+from mergebot.domain.branch_rules import BranchRules, unlandable, unverified
 from mergebot.domain.ids import Lane
-from mergebot.domain.policy import Policy
+from mergebot.domain.policy import Method, Policy
 from mergebot.ports.errors import Refused
 from mergebot.services.parts import Parts
 
@@ -46,6 +47,21 @@ def forget_branch_rules(parts: Parts, lane: Lane) -> None:
         _known.pop((id(parts.forge), lane.key), None)
 
 
-def cannot_land(parts: Parts, lane: Lane, policy: Policy | None) -> str:
-    """Return why the trunk's rules let nothing land, "" where they do; raises Unavailable."""
-    return unlandable(branch_rules_of(parts, lane), policy) if policy else ""
+def cannot_land(parts: Parts, lane: Lane, policy: Policy | None, *, pr: int) -> str:
+    """Return why the trunk's rules let a PR not land, "" where they do; raises Unavailable, Refused."""
+    if policy is None:
+        return ""
+    rules = branch_rules_of(parts, lane)
+    return unlandable(satisfied(parts, rules), policy) or _unverified(parts, lane, policy, pr=pr)
+
+
+def satisfied(parts: Parts, rules: BranchRules) -> BranchRules:
+    """Return the rules without what the bot's own signatures satisfy."""
+    return replace(rules, signatures="") if parts.signs_commits else rules
+
+
+def _unverified(parts: Parts, lane: Lane, policy: Policy, *, pr: int) -> str:
+    rules = branch_rules_of(parts, lane)
+    if not (rules.signatures and parts.signs_commits) or policy.queue.method is Method.SQUASH:
+        return ""
+    return unverified(rules, policy, parts.forge.signatures(lane.repo, pr))

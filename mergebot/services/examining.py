@@ -4,6 +4,7 @@ Nothing is changed; only deliveries that failed are asked for again, which chang
 where they came after all.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -16,6 +17,7 @@ from mergebot.domain.wording import listed
 from mergebot.ports.checkup import Checkup, Webhook
 from mergebot.ports.errors import Refused
 from mergebot.services.admitting import queue_policy
+from mergebot.services.branch_rules import satisfied
 from mergebot.services.findings import Finding
 from mergebot.services.parts import Parts
 from mergebot.services.repositories import repository_of
@@ -39,6 +41,22 @@ def clock(checkup: Checkup) -> Finding:
     return Finding("clock", text, "let this host keep time by NTP: an App's tokens depend on it")
 
 
+def commit_key(checkup: Checkup, line: str, email: str, *, login: str) -> Finding:
+    """Return whether the account of `email`, else `login`, knows the key that signs commits.
+
+    Raises Unavailable, Refused.
+    """
+    owner = _NOREPLY.match(email)
+    login = owner["login"] if owner else login
+    if line in checkup.signing_keys(login):
+        return Finding("commit key", f"{login} knows it; commits are made by {email}")
+    advice = f"add it to {login} as a signing key: {line}"
+    return Finding("commit key", f"the account {login} does not know it", advice)
+
+
+_NOREPLY = re.compile(r"(?:\d+\+)?(?P<login>[A-Za-z0-9-]+)@users\.noreply\.")
+
+
 def examine(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
     """Yield what is found about one repository; raises Unavailable, Refused."""
     permission = parts.forge.permission(repo, parts.forge.me())
@@ -51,7 +69,7 @@ def examine(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
     yield finding
     rules = parts.forge.branch_rules(repo, lane.trunk)
     if policy is not None:
-        yield _landable(lane, rules, policy)
+        yield _landable(lane, satisfied(parts, rules), policy)
         yield from _producers(lane, rules, policy)
     yield _guard(checkup, lane, rules)
     yield from _labels(parts, checkup, repo)

@@ -23,6 +23,7 @@ class Parts:
     """The ports, how webhooks are read, and what the bot is called and reached by.
 
     `repos` are those to serve, by name; none stands for all that the bot's App is installed on.
+    `signs_commits` tells that the commits it makes are signed.
     """
 
     clock: Clock
@@ -43,3 +44,4 @@ class Parts:
     public_url: str
     handle: str = "mergebot"
     repos: tuple[str, ...] = ()
+    signs_commits: bool = False

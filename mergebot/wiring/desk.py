@@ -18,7 +18,9 @@ from mergebot.adapters.caches import DirectoryCaches
 from mergebot.adapters.celery_app import make_app
 from mergebot.adapters.celery_bell import CeleryBell
 from mergebot.adapters.clock import RandomTokens, SystemClock
+from mergebot.adapters.commit_key import open_commit_key
 from mergebot.adapters.cores import usable_cores
+from mergebot.adapters.git.committer import UNSIGNED, Committer
 from mergebot.adapters.git.mirrors import GitMirrors
 from mergebot.adapters.github import webhook
 from mergebot.adapters.github.auth import AppCredentials, TokenCredentials
@@ -101,7 +103,7 @@ def redactor_for(settings: Settings) -> Redactor:
     secrets = [each.get_secret_value() for each in given]
     secrets += [kept_admin_token(settings), *settings.webhook_secrets]
     secrets.append(unquote(urlsplit(settings.redis_url).password or ""))
-    for file in (settings.signing_key, settings.github_app_key_file):
+    for file in (settings.signing_key, settings.github_app_key_file, settings.commit_key_file):
         if file is not None and file.is_file():
             secrets.append(file.read_text("utf-8", "replace"))
     for secret in secrets:
@@ -183,7 +185,7 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         clock=clock,
         tokens=RandomTokens(),
         forge=GithubForge(server, credentials),
-        mirrors=_Mirrors(settings.home / "mirrors", credentials),
+        mirrors=_Mirrors(settings.home / "mirrors", credentials, committer_of(settings)),
         store=RedisStore(client, clock),
         runs=RedisRuns(client),
         logs=RedisLogs(client),
@@ -198,7 +200,15 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         public_url=settings.pages,
         handle=settings.handle,
         repos=settings.repos,
+        signs_commits=settings.commit_key_file is not None,
     )
+
+
+def committer_of(settings: Settings) -> Committer:
+    """Return who makes the bot's own commits; raises Refused for a key that cannot be used."""
+    if settings.commit_key_file is None:
+        return UNSIGNED
+    return Committer(settings.commit_email, open_commit_key(settings.commit_key_file))
 
 
 def credentials_of(settings: Settings, server: Server) -> BotCredentials:
@@ -218,12 +228,13 @@ class _Mirrors:
 
     root: Path
     credentials: BotCredentials
+    committer: Committer
 
     def of(self, repository: Repository) -> Git:
         """Return the repository's git; the same mirror each time."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         token = partial(self.credentials.token, repository.full_name)
-        return GitMirrors(self.root, token).of(repository)
+        return GitMirrors(self.root, token, committer=self.committer).of(repository)
 
 
 def _sign_in(settings: Settings) -> OAuthSignIn | None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from mergebot.adapters.github.checkup import GithubCheckup
 from mergebot.adapters.github.client import Client, Server
 from mergebot.ports.errors import Refused, Unavailable
-from mergebot.services.examining import clock
+from mergebot.services.examining import clock, commit_key
 from mergebot.services.findings import Finding
 from mergebot.services.inspecting import inspect
 from mergebot.settings import Settings
-from mergebot.wiring.desk import credentials_of, desk, redactor_for
+from mergebot.wiring.desk import committer_of, credentials_of, desk, redactor_for
 from mergebot.wiring.gates import trouble_with
 from mergebot.wiring.redis import check_redis, redis_about
 
@@ -60,6 +60,21 @@ class Doctor:
             return clock(self._checkup())
         except (Refused, Unavailable) as error:
             return Finding("clock", str(error), "try again in a while")
+
+    def commit_key(self) -> list[Finding]:
+        """Return whether commits can be signed as the settings want it; nothing where they do not."""
+        if self.settings.commit_key_file is None:
+            return []
+        try:
+            key = committer_of(self.settings).key
+        except Refused as error:
+            return [Finding("commit key", str(error), "nothing starts until then")]
+        try:
+            login = desk(self.settings).parts.forge.me().login
+            line, email = key.line if key else "", self.settings.commit_email
+            return [commit_key(self._checkup(), line, email, login=login)]
+        except (Refused, Unavailable) as error:
+            return [Finding("commit key", str(error), "see that its account exists")]
 
     def repositories(self) -> list[Finding]:
         """Return what is found about each repository; needs Redis and the forge."""

@@ -53,12 +53,13 @@ class Work:
 
     path: Path
     remote: str
+    email: str = "alice@example.org"
 
     def git(self, *arguments: str, check: int = 1) -> Done:
         """Run git here; fail the test when git fails, unless `check` is 0."""
         done = subprocess.run(
-            ["git", *arguments], cwd=self.path, env=GIT_ENV, capture_output=True, text=True,
-            check=False, timeout=60,
+            ["git", *arguments], cwd=self.path, env=GIT_ENV | {"GIT_COMMITTER_EMAIL": self.email},
+            capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         assert not (check and done.returncode), f"git {arguments}: {done.stderr}"
         return Done(done.returncode, done.stdout.strip(), done.stderr)

@@ -153,6 +153,10 @@ class Stack:
         """Run a command of mergebot with the bot's settings."""
         return run(*arguments, settings=self.environment)
 
+    def cli_in(self, place: Path, *arguments: str) -> Done:
+        """Run a command of mergebot in a directory, with the bot's settings."""
+        return run(*arguments, cwd=place, settings=self.environment)
+
     def get(self, name: str, path: str) -> Any:
         """Return what the API says about a repository, None where there is nothing."""
         with requests.Session() as session:

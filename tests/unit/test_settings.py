@@ -61,6 +61,22 @@ def test_a_receiver_of_notifications_is_a_secret_with_an_address_and_known_event
     assert load(SERVE).notify_events == ("landed", "halted")
 
 
+def test_a_commit_key_needs_the_address_that_it_signs_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    key = tmp_path / "commit-key"
+    environment(monkeypatch, MERGEBOT_COMMIT_KEY_FILE=str(key), MERGEBOT_COMMIT_EMAIL="nobody")
+    told = " ".join(faults())
+    assert "MERGEBOT_COMMIT_KEY_FILE is" in told
+    assert "MERGEBOT_COMMIT_EMAIL is 'nobody'; allowed is an e-mail address." in told
+    key.write_text("a key")
+    environment(monkeypatch, MERGEBOT_COMMIT_EMAIL="")
+    assert any("COMMIT_EMAIL belong together" in each for each in faults())
+    address = "7+landing-bot[bot]@users.noreply.github.com"
+    environment(monkeypatch, MERGEBOT_COMMIT_EMAIL=address)
+    assert load(SERVE).commit_email == address
+
+
 def test_everything_missing_is_told_at_once() -> None:
     told = faults()
     for name in ("GITHUB_TOKEN", "REPOS", "WEBHOOK_SECRET", "REDIS_URL"):

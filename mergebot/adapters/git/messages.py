@@ -3,12 +3,11 @@
 import re
 from collections.abc import Sequence
 
+from mergebot.adapters.git.committer import UNSIGNED, Committer
 from mergebot.adapters.git.objects import Commit, person
 from mergebot.domain.commit_text import commit_body, inert
 from mergebot.domain.ids import Sha
 from mergebot.ports.git import ReplayRequest
-
-NAME = b"mergebot <mergebot@users.noreply.github.com>"
 
 _TRAILER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*: \S.*")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -16,19 +15,19 @@ _OWN_NUMBER = re.compile(r" \(#[0-9]+\)\Z")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f<>]")
 
 
-def committer(head: Commit) -> bytes:
+def made_by(by: Committer, head: Commit) -> bytes:
     """Return the committer of everything that `head` becomes: the same on every host."""
-    return NAME + b" " + person(head, head.committer).when
+    return by.at(person(head, head.committer).when)
 
 
-def rebased(commit: Commit, *, tree: str, parent: Sha, head: Commit) -> Commit:
+def rebased(commit: Commit, *, tree: str, parent: Sha, committer: bytes) -> Commit:
     """Return `commit` on another parent, its author, dates and message bytes kept."""
     return Commit(
         id=commit.id,
         tree=tree,
         parents=(parent,),
         author=commit.author,
-        committer=committer(head),
+        committer=committer,
         encoding=commit.encoding,
         message=commit.message,
     )
@@ -36,25 +35,27 @@ def rebased(commit: Commit, *, tree: str, parent: Sha, head: Commit) -> Commit:
 
 def stand_in(*, tree: str, parent: Sha) -> Commit:
     """Return a commit of `tree` beside a change's parent, so that merging it picks the change."""
-    who = NAME + b" 0 +0000"
+    who = UNSIGNED.at(b"0 +0000")
     return Commit(parent, tree, (parent,), who, who, b"", b"")
 
 
-def joined(request: ReplayRequest, *, tree: str, head: Commit) -> Commit:
+def joined(request: ReplayRequest, *, tree: str, head: Commit, committer: bytes) -> Commit:
     """Return the merge commit of base and head."""
-    who = committer(head)
     message = _message(request.subject, request.body, ())
-    return Commit(head.id, tree, (request.base, request.head), who, who, b"", message)
+    parents = (request.base, request.head)
+    return Commit(head.id, tree, parents, committer, committer, b"", message)
 
 
-def squashed(request: ReplayRequest, *, tree: str, commits: Sequence[Commit]) -> Commit:
+def squashed(
+    request: ReplayRequest, *, tree: str, commits: Sequence[Commit], committer: bytes
+) -> Commit:
     """Return the one commit that stands for `commits`, the last of which is the head."""
     head = commits[-1]
     who = person(head, head.author)
     author = f"{_plain(who.name)} <{_plain(who.email)}> ".encode() + who.when
     others = co_authors(commits, beside=request.body)
     message = _message(request.subject, request.body, others)
-    return Commit(head.id, tree, (request.base,), author, committer(head), b"", message)
+    return Commit(head.id, tree, (request.base,), author, committer, b"", message)
 
 
 def co_authors(commits: Sequence[Commit], *, beside: str) -> Sequence[str]:

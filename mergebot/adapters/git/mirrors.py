@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mergebot.adapters.git import layers, mirror, reading, remembered
 from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.committer import UNSIGNED, Committer
 from mergebot.adapters.git.notes import read_receipts
 from mergebot.adapters.git.push import (
     drop_candidate,
@@ -36,17 +37,20 @@ _beside = ThreadPoolExecutor(4, "git-heads")
 class GitMirrors(Mirrors):
     """The mirrors of this host, one directory per repository id under `root`.
 
-    `token` is asked before every exchange with the forge; `protocols` are the only ways to it.
+    `token` is asked before every exchange with the forge; `protocols` are the only ways to it, and
+    `committer` is who makes the commits that are made anew.
     """
 
     root: Path
     token: Callable[[], str]
     protocols: tuple[str, ...] = ("https", "http")
+    committer: Committer = UNSIGNED
 
     def of(self, repository: Repository) -> "MirrorGit":
         """Return the repository's git; raises Refused when its mirror is not the bot's own."""
         git = mirror.open_mirror(self.root / f"{repository.id:d}.git")
-        return MirrorGit(Remote(git, repository.clone_url, self.token, self.protocols))
+        remote = Remote(git, repository.clone_url, self.token, self.protocols)
+        return MirrorGit(remote, self.committer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class MirrorGit(Git):
     """One repository's git: a mirror on this host and the remote behind it."""
 
     remote: Remote
+    committer: Committer = UNSIGNED
 
     @property
     def local(self) -> GitDir:
@@ -141,7 +146,7 @@ class MirrorGit(Git):
 
         `commits` of the result counts those that the trunk's first-parent line gains.
         """
-        return remembered.replayed(self.local, request)
+        return remembered.replayed(self.local, request, self.committer)
 
     def changes(self, base: Sha, merged: Sha) -> Sequence[Change]:
         """Return every record of the raw diff between two commits."""

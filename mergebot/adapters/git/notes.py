@@ -6,8 +6,8 @@ from itertools import starmap
 from time import time
 
 from mergebot.adapters.git.command import GitDir
+from mergebot.adapters.git.committer import UNSIGNED
 from mergebot.adapters.git.locks import Area, locked
-from mergebot.adapters.git.messages import NAME
 from mergebot.adapters.git.objects import batch, read_objects
 from mergebot.adapters.git.refs import MIRROR
 from mergebot.domain.ids import Sha, parse_sha
@@ -27,11 +27,12 @@ def write_notes(git: GitDir, notes: Sequence[tuple[Sha, Receipt]], *, onto: Sha 
 
 def _commit(git: GitDir, text: str, changes: bytes, *, onto: Sha | None) -> Sha:
     message = text.encode()
+    who = UNSIGNED.at(f"{int(time())} +0000".encode())
     lines = [
         f"reset {_DRAFT}",
         f"commit {_DRAFT}",
         "mark :1",
-        f"committer {NAME.decode()} {int(time())} +0000",
+        f"committer {who.decode()}",
         f"data {len(message)}\n{message.decode()}",
         *([f"from {onto}"] if onto else []),
         "",

@@ -10,13 +10,17 @@ from mergebot.domain.scope import Change
 from mergebot.ports.errors import Unavailable
 
 _PERSON = re.compile(rb"(?P<name>[^<\n]*)<(?P<email>[^>\n]*)>[ ]?(?P<when>\d+ [+-]\d{4})?")
+_SIGNATURES = frozenset({b"gpgsig", b"gpgsig-sha256"})
 _RECORD_FIELDS = 5
 _TEXT_BYTES_MAX = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as git stores it; `author` and `committer` are whole header values."""
+    """A commit as git stores it; `author` and `committer` are whole header values.
+
+    `signed` tells that it carries a signature, of whomever.
+    """
 
     id: Sha
     tree: str
@@ -25,6 +29,7 @@ class Commit:
     committer: bytes
     encoding: bytes
     message: bytes
+    signed: bool = False
 
     @property
     def merges(self) -> bool:
@@ -62,7 +67,7 @@ def person(commit: Commit, header: bytes) -> Person:
 
 
 def parse_commit(sha: str, raw: bytes) -> Commit:
-    """Read a commit object; signatures and other headers are left out."""
+    """Read a commit object; of signatures only that there is one, other headers are left out."""
     head, _, message = raw.partition(b"\n\n")
     rows = [row.partition(b" ") for row in head.split(b"\n") if not row.startswith(b" ")]
     first = {name: value for name, _, value in reversed(rows)}
@@ -74,6 +79,7 @@ def parse_commit(sha: str, raw: bytes) -> Commit:
         committer=first.get(b"committer", b""),
         encoding=first.get(b"encoding", b""),
         message=message,
+        signed=not _SIGNATURES.isdisjoint(first),
     )
 
 
@@ -110,14 +116,18 @@ def batch(git: GitDir, names: Sequence[str]) -> Sequence[tuple[str, str, bytes]]
     return found
 
 
-def write_commit(git: GitDir, commit: Commit) -> Sha:
-    """Store a commit (its `id` is not looked at) and return its id; raises Unavailable."""
+def write_commit(git: GitDir, raw: bytes) -> Sha:
+    """Store a commit and return its id; raises Unavailable."""
+    return parse_sha(git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw).text)
+
+
+def raw_commit(commit: Commit) -> bytes:
+    """Return a commit as git stores it, without a signature; its `id` is not looked at."""
     rows = [b"tree " + commit.tree.encode()]
     rows += [b"parent " + parent.encode() for parent in commit.parents]
     rows += [b"author " + commit.author, b"committer " + commit.committer]
     rows += [b"encoding " + commit.encoding] if commit.encoding else []
-    raw = b"\n".join(rows) + b"\n\n" + commit.message
-    return parse_sha(git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=raw).text)
+    return b"\n".join(rows) + b"\n\n" + commit.message
 
 
 def changes(git: GitDir, base: str, merged: str) -> tuple[Change, ...]:

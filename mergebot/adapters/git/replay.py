@@ -8,11 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from mergebot.adapters.git.command import GitDir, one_line
-from mergebot.adapters.git.messages import joined, rebased, squashed, stand_in
+from mergebot.adapters.git.committer import Committer
+from mergebot.adapters.git.messages import joined, made_by, rebased, squashed, stand_in
 from mergebot.adapters.git.objects import (
     Commit,
     changes,
     path_text,
+    raw_commit,
     read_commits,
     write_commit,
 )
@@ -39,7 +41,8 @@ class Branch:
     """What a head adds to a base: its commits in topological order, the head last.
 
     `side` is what the head is merged with: the base, or, where the replay begins behind a commit
-    that landed in another form, the base's tree as a child of that commit.
+    that landed in another form, the base's tree as a child of that commit. `by` is who makes what
+    has to be made anew.
     """
 
     base: Commit
@@ -47,11 +50,17 @@ class Branch:
     commits: tuple[Commit, ...]
     author_changes: tuple[Change, ...]
     side: Sha
+    by: Committer
 
     @property
     def head(self) -> Commit:
         """Return the commit that the author proposes."""
         return self.commits[-1]
+
+    @property
+    def committer(self) -> bytes:
+        """Return the committer of all that is made of it."""
+        return made_by(self.by, self.head)
 
     @property
     def linear(self) -> bool:
@@ -79,9 +88,9 @@ class Line:
     landed: int
 
 
-def replay(git: GitDir, request: ReplayRequest) -> Replay:
+def replay(git: GitDir, request: ReplayRequest, by: Committer) -> Replay:
     """Replay a head on a base; raises Unavailable when this host lacks what it needs."""
-    branch = _branch(git, request)
+    branch = _branch(git, request, by)
     if not isinstance(branch, Branch):
         return branch
     if request.method is Method.REBASE:
@@ -92,9 +101,10 @@ def replay(git: GitDir, request: ReplayRequest) -> Replay:
     if whole == branch.base.tree:
         return EmptyReplay(on_base=True)
     if request.method is Method.SQUASH:
-        made = squashed(request, tree=whole, commits=branch.commits)
+        who = branch.committer
+        made = squashed(request, tree=whole, commits=branch.commits, committer=who)
     else:
-        made = joined(request, tree=whole, head=branch.head)
+        made = joined(request, tree=whole, head=branch.head, committer=branch.committer)
     return _written(git, branch, made, tree=whole)
 
 
@@ -111,7 +121,7 @@ def merge_trees(git: GitDir, ours: str, theirs: str) -> str | Clash:
     raise Unavailable(f"git merge-tree failed here: {one_line(answer.err)}")
 
 
-def _branch(git: GitDir, request: ReplayRequest) -> Branch | Replay:
+def _branch(git: GitDir, request: ReplayRequest, by: Committer) -> Branch | Replay:
     since = _since(git, request)
     span = f"{since or request.base}..{request.head}"
     options = ("--topo-order", "--reverse", "--boundary")
@@ -132,8 +142,8 @@ def _branch(git: GitDir, request: ReplayRequest) -> Branch | Replay:
     author_changes = changed.result()
     if not author_changes:
         return EmptyReplay(on_base=False)
-    side = write_commit(git, stand_in(tree=base.tree, parent=since)) if since else base.id
-    return Branch(base, parse_sha(forks[0]), tuple(commits), author_changes, side)
+    side = _write_stand_in(git, base.tree, since) if since else base.id
+    return Branch(base, parse_sha(forks[0]), tuple(commits), author_changes, side, by)
 
 
 def _since(git: GitDir, request: ReplayRequest) -> Sha | None:
@@ -150,7 +160,8 @@ def _since(git: GitDir, request: ReplayRequest) -> Sha | None:
 
 
 def _rebase(git: GitDir, branch: Branch) -> Replay:
-    if branch.linear and branch.fork == branch.base.id:
+    forward = branch.linear and branch.fork == branch.base.id
+    if forward and branch.by.keeps(branch.commits):
         count = len(branch.commits)
         line = Line(branch.head.id, branch.head.tree, count, landed=0)
         return _replayed(branch, line, changes(git, branch.base.tree, line.tree))
@@ -178,7 +189,8 @@ def _rebase_single(git: GitDir, branch: Branch, whole: str | Clash) -> Replay:
         return Conflicted(whole.paths)
     if whole == branch.base.tree:
         return EmptyReplay(on_base=True)
-    made = rebased(branch.head, tree=whole, parent=branch.base.id, head=branch.head)
+    who = branch.committer
+    made = rebased(branch.head, tree=whole, parent=branch.base.id, committer=who)
     return _written(git, branch, made, tree=whole)
 
 
@@ -191,7 +203,7 @@ def _rebase_linear(git: GitDir, branch: Branch, whole: str | Clash) -> Replay:
         return Conflicted(whole.paths if isinstance(whole, Clash) else picked.paths)
     if picked.landed and picked.landed < len(branch.commits):
         last = branch.commits[picked.landed - 1]
-        side = write_commit(git, stand_in(tree=branch.base.tree, parent=last.id))
+        side = _write_stand_in(git, branch.base.tree, last.id)
         whole = merge_trees(git, side, branch.head.id)
     if isinstance(whole, Clash) and picked.landed < len(branch.commits):
         return Conflicted(whole.paths)
@@ -222,13 +234,13 @@ def _pick_all(git: GitDir, branch: Branch, *, skip: int) -> Line | Clash:
             landed = place + 1 if line.landed == place else line.landed
             line = Line(line.tip, line.tree, line.commits, landed)
             continue
-        made = rebased(commit, tree=tree, parent=line.tip, head=branch.head)
-        line = Line(write_commit(git, made), tree, line.commits + 1, line.landed)
+        made = rebased(commit, tree=tree, parent=line.tip, committer=branch.committer)
+        line = Line(_write(git, branch, made), tree, line.commits + 1, line.landed)
     return line
 
 
 def _pick(git: GitDir, commit: Commit, line: Line) -> str | Clash:
-    side = write_commit(git, stand_in(tree=line.tree, parent=commit.parents[0]))
+    side = _write_stand_in(git, line.tree, commit.parents[0])
     return merge_trees(git, side, commit.id)
 
 
@@ -251,8 +263,17 @@ def _written(git: GitDir, branch: Branch, made: Commit, *, tree: str) -> Replaye
     """Store the one commit that a replay makes, while git tells what it changes."""
     with ThreadPoolExecutor(1) as aside:
         records = aside.submit(changes, git, branch.base.tree, tree)
-        tip = write_commit(git, made)
+        tip = _write(git, branch, made)
     return _replayed(branch, Line(tip, tree, commits=1, landed=0), records.result())
+
+
+def _write(git: GitDir, branch: Branch, made: Commit) -> Sha:
+    return write_commit(git, branch.by.object_of(made))
+
+
+def _write_stand_in(git: GitDir, tree: str, parent: Sha) -> Sha:
+    """Store a commit that only a merge looks at: nobody signs it, and it lands nowhere."""
+    return write_commit(git, raw_commit(stand_in(tree=tree, parent=parent)))
 
 
 def _replayed(branch: Branch, line: Line, records: tuple[Change, ...]) -> Replayed:

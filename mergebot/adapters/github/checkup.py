@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import quote
 
 from mergebot.adapters.github import values
 from mergebot.adapters.github.client import Client
@@ -125,6 +126,13 @@ class GithubCheckup:
         with values.reading(ask):
             shown = self._client.send(ask)
             return [word for key, word in _BUTTONS.items() if shown.get(key) is True]
+
+    def signing_keys(self, login: str) -> Sequence[str]:
+        """Return the public keys by which an account signs commits; raises Missing for nobody."""
+        path = f"/users/{quote(login, safe='')}/ssh_signing_keys"
+        ask = Ask("GET", path, f"list the signing keys of {login}")
+        with values.reading(ask):
+            return [" ".join(str(each["key"]).split()[:2]) for each in self._client.pages(ask)]
 
 
 _ONE_PAGE: Mapping[str, str | int] = {"per_page": DELIVERIES_SHOWN}

@@ -19,7 +19,7 @@ from mergebot.adapters.github.paths import at
 from mergebot.adapters.github.reports import read_reports
 from mergebot.adapters.github.rules import read_branch_rules
 from mergebot.adapters.github.shelf import Silences
-from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.branch_rules import BranchRules, Signature
 from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
 from mergebot.ports.errors import Missing, Refused
@@ -179,6 +179,13 @@ class GithubForge:
         # An App is admin of nothing; what it may pass by is told by name.
         held = Permission.NONE if self._credentials.is_app else self.permission(repo, me)
         return read_branch_rules((self._client, repo, branch), me, held)
+
+    def signatures(self, repo: str, number: int) -> Sequence[Signature]:
+        """Return what the forge says of the signatures of a PR's commits, oldest first."""
+        path = at(repo, "pulls", number, "commits")
+        ask = Ask("GET", path, f"read the commits of {repo}#{number}", repo)
+        with values.reading(ask):
+            return [values.signature(each) for each in self._client.pages(ask)]
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved, from the activity of its repository.

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from mergebot.adapters.github.errors import Ask, odd_answer
+from mergebot.domain.branch_rules import Signature
 from mergebot.domain.ids import Actor, parse_sha
 from mergebot.domain.remarks import Remark
 from mergebot.ports.forge import (
@@ -123,6 +124,12 @@ def label_event(data: Mapping[str, Any]) -> LabelEvent:
         actor=actor(data["actor"]),
         at=seconds(data["created_at"]),
     )
+
+
+def signature(data: Mapping[str, Any]) -> Signature:
+    """Return what is known of a commit's signature."""
+    told = data["commit"]["verification"]
+    return Signature(parse_sha(data["sha"]), told["verified"] is True, _text(told["reason"]))
 
 
 def comment(data: Mapping[str, Any]) -> Comment:

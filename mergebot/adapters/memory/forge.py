@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from mergebot.adapters.memory.hosting import Hosting, LabelRecord
-from mergebot.domain.branch_rules import BranchRules
+from mergebot.domain.branch_rules import BranchRules, Signature
 from mergebot.domain.external import CheckSeen
 from mergebot.domain.ids import Actor, Sha
 from mergebot.domain.pulls import Permission, PullRequest, Repository
@@ -98,6 +98,11 @@ class MemoryForge(Forge):
         """Return the rules that bind the bot on a branch."""
         self.repository(repo)
         return self.hosting.rules if branch == self.hosting.repository.default_branch else _FREE
+
+    def signatures(self, repo: str, number: int) -> Sequence[Signature]:
+        """Return nothing: commits here carry no signatures, and no rule asks for them."""
+        self.pull(repo, number)
+        return ()
 
     def head_pushed_at(self, repo: str, pull: PullRequest) -> float | None:
         """Return when the PR's head branch last moved."""

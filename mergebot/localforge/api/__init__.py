@@ -21,6 +21,7 @@ ROOMS = (
     "repos",
     "reviews",
     "rulesets",
+    "signing",
     "statuses",
     "users",
 )

@@ -29,10 +29,7 @@ def listing(call: Call) -> Reply:
 @endpoint("GET", f"{ONE}/protection", "admin", "administration:read")
 def get_protection(call: Call) -> Reply:
     """Return a branch's protection as it was put."""
-    rules = protection.of_branch(call.store, call.repo["id"], call.params["branch"])
-    if rules is None:
-        raise ApiError(404, "Branch not protected")
-    return ok(_shown(call, rules))
+    return ok(_shown(call, _protected(call)))
 
 
 def _shown(call: Call, rules: dict[str, Any]) -> dict[str, Any]:
@@ -51,6 +48,7 @@ def _shown(call: Call, rules: dict[str, Any]) -> dict[str, Any]:
             "contexts_url": f"{base}/required_status_checks/contexts",
             "checks": _demanded(rules),
         }
+    shown["required_signatures"] = _signed(call, rules)
     if rules.get("required_pull_request_reviews"):
         reviews = {"url": f"{base}/required_pull_request_reviews"}
         shown["required_pull_request_reviews"] = reviews | rules["required_pull_request_reviews"]
@@ -76,17 +74,55 @@ def _demanded(rules: dict[str, Any] | None) -> list[dict[str, Any]]:
     ]
 
 
+def _signed(call: Call, rules: dict[str, Any]) -> dict[str, Any]:
+    base = f"{repo_url(call.forge, call.repo)}/branches/{call.params['branch']}/protection"
+    enabled = bool(rules.get("required_signatures"))
+    return {"url": f"{base}/required_signatures", "enabled": enabled}
+
+
+def _protected(call: Call) -> dict[str, Any]:
+    rules = protection.of_branch(call.store, call.repo["id"], call.params["branch"])
+    if rules is None:
+        raise ApiError(404, "Branch not protected")
+    return rules
+
+
+def _put(call: Call, rules: dict[str, Any]) -> None:
+    with call.store.write():
+        call.store.run(
+            "INSERT OR REPLACE INTO protections VALUES (?, ?, ?)",
+            *(call.repo["id"], call.params["branch"], json.dumps(rules)),
+        )
+
+
+@endpoint("GET", f"{ONE}/protection/required_signatures", "admin", "administration:read")
+def get_signed(call: Call) -> Reply:
+    """Return whether a protected branch requires signed commits."""
+    return ok(_signed(call, _protected(call)))
+
+
+@endpoint("POST", f"{ONE}/protection/required_signatures", "admin", "administration:write")
+def require_signed(call: Call) -> Reply:
+    """Let a protected branch require signed commits."""
+    rules = _protected(call) | {"required_signatures": True}
+    _put(call, rules)
+    return ok(_signed(call, rules))
+
+
+@endpoint("DELETE", f"{ONE}/protection/required_signatures", "admin", "administration:write")
+def forgo_signed(call: Call) -> Reply:
+    """Let a protected branch take commits that are not signed."""
+    _put(call, _protected(call) | {"required_signatures": False})
+    return no_content()
+
+
 @endpoint("PUT", f"{ONE}/protection", "admin", "administration:write")
 def put_protection(call: Call) -> Reply:
     """Protect a branch."""
     branch = call.params["branch"]
     if call.bare.branch(branch) is None:
         raise ApiError(404, "Branch not found")
-    with call.store.write():
-        call.store.run(
-            "INSERT OR REPLACE INTO protections VALUES (?, ?, ?)",
-            *(call.repo["id"], branch, json.dumps(call.body)),
-        )
+    _put(call, call.body)
     return ok(_shown(call, call.body))
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mergebot.localforge import signatures
 from mergebot.localforge.forge import Forge
 from mergebot.localforge.git import ZERO, Bare, Update
 from mergebot.localforge.shapes.issues import repo_url
@@ -74,13 +75,18 @@ def git_commit(forge: Forge, repo: Row, found: Commit) -> dict[str, Any]:
             }
             for sha in found.parents
         ],
-        "verification": {
-            "verified": False,
-            "reason": "unsigned",
-            "signature": None,
-            "payload": None,
-            "verified_at": None,
-        },
+        "verification": _verification(forge, repo, found),
+    }
+
+
+def _verification(forge: Forge, repo: Row, found: Commit) -> dict[str, Any]:
+    known = signatures.verify(forge.store, forge.bare(repo["id"]), found.sha)
+    return {
+        "verified": known.verified,
+        "reason": known.reason,
+        "signature": known.signature or None,
+        "payload": known.payload or None,
+        "verified_at": utc(found.committer)["date"] if known.verified else None,
     }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mergebot.adapters.git.mirrors import MirrorGit
-from mergebot.adapters.git.objects import read_commits, write_commit
+from mergebot.adapters.git.objects import raw_commit, read_commits, write_commit
 from mergebot.domain.contracts import FileAt, revision
 from mergebot.ports.git import EmptyReplay
 from tests.contract.git.scenes import ask, mirror_of, proposed
@@ -76,6 +76,7 @@ def test_unrelated_histories_have_no_fork_point(remote: Repo, git: MirrorGit) ->
     git.fetch("main", [])
     tip = remote.sha("main")
     (commit,) = read_commits(git.local, [tip])
-    orphan = write_commit(git.local, replace(commit, parents=()))
-    other = write_commit(git.local, replace(commit, parents=(), message=b"another start"))
+    orphan = write_commit(git.local, raw_commit(replace(commit, parents=())))
+    another = replace(commit, parents=(), message=b"another start")
+    other = write_commit(git.local, raw_commit(another))
     assert git.fork_point(orphan, other) is None

@@ -1,18 +1,22 @@
 """`mergebot up`, `web`, `worker`, `reconciler`: the parts that run until they are stopped."""
 
+import gc
 import http.client
 import json
 import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from http import HTTPStatus
+from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import click
 
+from mergebot.adapters.processes import call_oneself
 from mergebot.cli.supervisor import CannotStart, Interrupted, Part, Supervisor
 from mergebot.settings import Need, Settings, admin_token, load
 
@@ -116,22 +120,42 @@ def _mend(server: "Mendable | None") -> None:
         click.echo("mergebot: the embedded Valkey fell and was started again", err=True)
 
 
-def _part(*arguments: str, rank: int = 0, stop_within_s: float = 10.0) -> Part:
-    command = (sys.executable, "-m", "mergebot", *arguments)
-    return Part("-".join(arguments[:1]), command, rank=rank, stop_within_s=stop_within_s)
+def _part(name: str) -> Part:
+    return Part(name, partial(_again, name))
 
 
 def _pools(slots: int | None = None) -> list[Part]:
-    size = ["--slots", str(slots)] if slots else []
-    own = (sys.executable, "-m", "mergebot", "worker", *size, "--pool")
+    size = ("--slots", str(slots)) if slots else ()
     return [
-        Part("worker (gate)", (*own, "gate"), rank=1, stop_within_s=DRAIN_S),
-        Part("worker (hands)", (*own, "hands"), rank=1, stop_within_s=DRAIN_S),
+        Part(
+            f"worker ({pool})",
+            partial(_again, "worker", *size, "--pool", pool),
+            rank=1,
+            stop_within_s=DRAIN_S,
+        )
+        for pool in ("gate", "hands")
     ]
+
+
+def _again(*words: str) -> int:
+    """Run a command of ours in a copy of this process, named after its last word."""
+    from mergebot.cli.main import run  # noqa: PLC0415  # it names this module
+
+    call_oneself(f"mergebot-{words[-1]}")
+    return run(list(words))
+
+
+def _import_all() -> None:
+    """Import once what every part needs; their processes are copies of this one."""
+    for module in ("mergebot.cli.serving", "mergebot.worker.process", "mergebot.worker.reconciler"):
+        import_module(module)
+    gc.collect()
+    gc.freeze()
 
 
 @contextmanager
 def _supervised(parts: Iterable[Part]) -> Iterator[Supervisor]:
+    _import_all()
     try:
         with Supervisor(lambda text: click.echo(f"mergebot: {text}", err=True)) as supervisor:
             for part in parts:

@@ -10,11 +10,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import IO, Self
+from typing import IO, Protocol, Self
 
-from mergebot.adapters.processes import die_with_parent
+from mergebot.adapters.processes import Forked, die_with_parent
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 EARLY_S = 15.0
@@ -39,14 +40,15 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A child to keep running. `stop_within_s` is how long it may take to finish its work.
+    """A child to keep running: a program, or a function that a copy of this process calls.
 
-    Parts of a lower `rank` are stopped first. What it logs goes to `log`, or where ours goes; what
-    it prints for people goes nowhere.
+    `stop_within_s` is how long it may take to finish its work. Parts of a lower `rank` are stopped
+    first. What a program logs goes to `log`, or where ours goes; what it prints for people goes
+    nowhere. `environment` and `log` are for programs.
     """
 
     name: str
-    command: Sequence[str]
+    command: Sequence[str] | Callable[[], int]
     rank: int = 0
     stop_within_s: float = 10.0
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -54,10 +56,18 @@ class Part:
     kill_with_parent: signal.Signals = signal.SIGKILL
 
 
+class _Process(Protocol):
+    def poll(self) -> int | None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
 @dataclass(slots=True)
 class _Child:
     part: Part
-    process: subprocess.Popen[bytes] | None = None
+    process: _Process | None = None
     since: float = 0.0
     falls: int = 0
     due: float = 0.0
@@ -134,12 +144,11 @@ class Supervisor:
             if child.process is None:
                 if now >= child.due:
                     self._spawn(child)
-            elif child.process.poll() is not None:
-                self._fell(child, now)
+            elif (code := child.process.poll()) is not None:
+                self._fell(child, now, code)
         return False
 
-    def _fell(self, child: _Child, now: float) -> None:
-        code = child.process.returncode if child.process else 0
+    def _fell(self, child: _Child, now: float, code: int) -> None:
         child.process = None
         lived = now - child.since
         if child.falls == 0 and lived < EARLY_S and code > 0:
@@ -150,22 +159,12 @@ class Supervisor:
         self._tell(f"{child.part.name} {_how(code)} and is started again in {wait:g} s")
 
     def _spawn(self, child: _Child) -> None:
-        part = child.part
+        command = child.part.command
         child.since = monotonic()
-        output: IO[bytes] | None = part.log.open("ab") if part.log else None
-        try:
-            child.process = subprocess.Popen(
-                part.command,
-                stdin=subprocess.DEVNULL,
-                stdout=output or subprocess.DEVNULL,
-                stderr=output,
-                env={**os.environ, **part.environment},
-                process_group=0,
-                preexec_fn=lambda: _prepare(part),  # noqa: PLW1509  # no other thread runs here
-            )
-        finally:
-            if output is not None:
-                output.close()
+        if callable(command):
+            child.process = Forked(partial(_prepared, child.part, command))
+        else:
+            child.process = _program(child.part, command)
 
     def _stop(self, children: Sequence[_Child]) -> None:
         running = [each for each in children if each.process is not None]
@@ -181,6 +180,28 @@ class Supervisor:
                     child.process.kill()
             heard = signal.sigtimedwait(self._watched, 0.1)
             hurry = hurry or (heard is not None and heard.si_signo in STOPPING)
+
+
+def _program(part: Part, command: Sequence[str]) -> subprocess.Popen[bytes]:
+    output: IO[bytes] | None = part.log.open("ab") if part.log else None
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output or subprocess.DEVNULL,
+            stderr=output,
+            env={**os.environ, **part.environment},
+            process_group=0,
+            preexec_fn=lambda: _prepare(part),  # noqa: PLW1509  # no other thread runs here
+        )
+    finally:
+        if output is not None:
+            output.close()
+
+
+def _prepared(part: Part, work: Callable[[], int]) -> int:
+    _prepare(part)
+    return work()
 
 
 def _prepare(part: Part) -> None:

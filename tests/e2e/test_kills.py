@@ -102,7 +102,7 @@ def test_a_push_that_is_stopped_after_the_intent_and_goes_on_when_others_landed_
 ) -> None:
     with boundary(bot, "after the intent") as (pr, name):
         assert not bot.trunk().count(f"Add {name}")
-        pushes = [pid for pid, line in under(bot.pid("hands")) if "git" in line]
+        pushes = [pid for pid, name in under(bot.pid("hands")) if "git" in name]
         for each in pushes:
             os.kill(each, signal.SIGSTOP)
         bot.signal("hands", signal.SIGKILL)
@@ -177,9 +177,9 @@ def test_the_late_result_of_a_gate_that_was_taken_for_lost_is_ignored(bot: Stack
 
 
 def under(parent: int) -> Iterator[tuple[int, str]]:
-    """Yield every process below one, with its command line."""
-    for child, line in children_of(parent):
-        yield child, line
+    """Yield every process below one, with its name."""
+    for child, name in children_of(parent):
+        yield child, name
         yield from under(child)
 
 

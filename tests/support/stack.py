@@ -36,11 +36,14 @@ echo fine
 SECRET = "s3cret"
 ADMIN = "a" * 48
 PARTS = {
-    "web": "web",
-    "reconciler": "reconciler",
-    "gate": "worker --pool gate",
-    "hands": "worker --pool hands",
+    "web": "mergebot-web",
+    "reconciler": "mergebot-reconc",
+    "gate": "mergebot-gate",
+    "hands": "mergebot-hands",
+    "valkey": "valkey-server",
 }
+"""What the kernel calls each part."""
+
 PRESENT_S = 30.0
 
 
@@ -119,9 +122,7 @@ class Stack:
 
         def found() -> int:
             children = children_of(self.up.pid if self.up else 0)
-            if part == "valkey":
-                return next((pid for pid, line in children if "valkey-server" in line), 0)
-            return next((pid for pid, line in children if line.endswith(PARTS[part])), 0)
+            return next((pid for pid, name in children if name == PARTS[part]), 0)
 
         return eventually(found, within_s=PRESENT_S, what=f"{part} runs")
 
@@ -225,16 +226,16 @@ class Stack:
 
 
 def children_of(parent: int) -> list[tuple[int, str]]:
-    """Return the child processes of a process, each with its command line."""
+    """Return the child processes of a process, each with the name that the kernel has for it."""
     found = []
     for each in Path("/proc").iterdir():
         if not each.name.isdecimal():
             continue
         with suppress(OSError):
-            stat = (each / "stat").read_text().rpartition(")")[2].split()
-            line = (each / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            head, _, rest = (each / "stat").read_text().rpartition(")")
+            stat = rest.split()
             if int(stat[1]) == parent and stat[0] != "Z":
-                found.append((int(each.name), line.strip()))
+                found.append((int(each.name), head.partition("(")[2]))
     return found
 
 

@@ -32,6 +32,32 @@ except CannotStart as error:
     sys.exit(1)
 """
 
+COPIES = """
+import json, os, signal, sys
+from pathlib import Path
+from mergebot.cli.supervisor import CannotStart, Part, Supervisor
+
+def say(text):
+    print(json.dumps(text), flush=True)
+
+def work():
+    Path(sys.argv[1]).write_text(str(os.getpid()))
+    print("nobody reads this")
+    while sys.argv[2] == "stays":
+        signal.pause()
+    return 3
+
+try:
+    with Supervisor(say) as supervisor:
+        supervisor.start(Part("copy", work, stop_within_s=0.5))
+        say("running")
+        supervisor.run()
+        say("stopping")
+except CannotStart as error:
+    say(str(error))
+    sys.exit(1)
+"""
+
 
 @contextmanager
 def supervised(*commands: str, first: str = "") -> Iterator[subprocess.Popen[str]]:
@@ -89,6 +115,48 @@ def test_a_part_that_refuses_to_start_ends_the_others_too(tmp_path: Path) -> Non
         assert told(process) == "part 1 could not start."
         assert process.wait(10) == 1
         assert gone(pid_in(file))()
+
+
+@contextmanager
+def copying(file: Path, how: str) -> Iterator[subprocess.Popen[str]]:
+    file.touch()
+    words = [sys.executable, "-c", COPIES, str(file), how]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert told(process) == "running"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout
+        process.stdout.close()
+
+
+def test_a_copy_that_falls_is_started_again_and_ends_when_asked(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with copying(file, "stays") as process:
+        first = pid_in(file)
+        os.kill(first, signal.SIGKILL)
+        assert told(process) == "copy was killed by SIGKILL and is started again in 0.5 s"
+        eventually(lambda: pid_in(file) != first, within_s=10, what="another one runs")
+        process.terminate()
+        assert told(process) == "stopping"
+        assert process.wait(10) == 0
+        assert gone(pid_in(file))()
+
+
+def test_a_copy_dies_with_whom_it_was_copied_from(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    with copying(file, "stays") as process:
+        pid = pid_in(file)
+        process.kill()
+        eventually(gone(pid), within_s=10, what="the copy is gone")
+
+
+def test_a_copy_that_refuses_to_start_is_told(tmp_path: Path) -> None:
+    with copying(tmp_path / "pid", "goes") as process:
+        assert told(process) == "copy could not start."
+        assert process.wait(10) == 1
 
 
 def test_parts_stop_in_order_and_one_that_will_not_is_killed(tmp_path: Path) -> None:

@@ -211,6 +211,7 @@ class Queue(Section):
     require_approvals: int = _field("a whole number from 0 to 100", default=0, ge=0, le=100)
     fork_pull_requests: bool = _field(_SWITCH, default=False)
     share: float = _field("a number above 0 and up to 1.0", default=1.0, gt=0, le=1)
+    hedge: Literal["off", "risky", "idle"] = _field('"off", "risky" or "idle"', default="off")
 
 
 class GateStep(Section):

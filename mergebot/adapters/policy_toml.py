@@ -18,6 +18,7 @@ from mergebot.domain.policy import (
     Culprit,
     FleetPolicy,
     HealthPolicy,
+    Hedging,
     Method,
     Policy,
     PolicyFaults,
@@ -235,6 +236,7 @@ def _values(rules: Rules) -> Policy:
             require_approvals=queue.require_approvals,
             fork_pull_requests=queue.fork_pull_requests,
             share=queue.share,
+            hedge=Hedging(queue.hedge),
         ),
         external=_external(external),
         claims=ClaimPolicy(

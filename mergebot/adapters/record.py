@@ -100,7 +100,7 @@ def references(state: LaneState, candidates: tuple[Candidate, ...]) -> frozenset
             health = [run, probe]
         case _:
             health = []
-    runs = frozenset(health).union(*(runs_of(candidate.state) for candidate in candidates))
+    runs = frozenset(health).union(*(runs_of(candidate) for candidate in candidates))
     return frozenset(run for run in runs if run)
 
 

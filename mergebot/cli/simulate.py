@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mergebot.cli.printing import as_json, table
-from mergebot.domain.policy import QueuePolicy
+from mergebot.domain.policy import Hedging, QueuePolicy
 from mergebot.domain.wording import count, duration
 from mergebot.services.simulation import comparing, measuring, traces
 from mergebot.services.simulation.plotting import plot
@@ -113,6 +113,15 @@ class Question:
 @click.option("--memo", default="100%", type=Share(), help="What finished steps cost again.")
 @click.option("--early", is_flag=True, help="Failing gates stop in their first 5 to 40 %.")
 @click.option("--batch", default="1", show_default=True, type=Batch(), help="Groups: N or auto.")
+@click.option(
+    "--hedge",
+    default=Hedging.OFF.value,
+    show_default=True,
+    type=click.Choice([each.value for each in Hedging]),
+    help="What idle workers gate ahead of a failure.",
+)
+@click.option("--foreseen", default="0%", type=Share(), help="Bad changes that look risky.")
+@click.option("--suspected", default="0%", type=Share(), help="Good changes that look risky.")
 @click.option("--changes", default=900, show_default=True, type=click.IntRange(1, 100_000))
 @click.option("--pools", default=1, show_default=True, type=click.IntRange(1, 1000))
 @click.option("--seed", default=1, show_default=True, type=int)
@@ -149,9 +158,10 @@ def _question(asked: dict[str, Any]) -> Question:
         flake=asked["flake"],
         rerun=asked["memo"],
         stops=EARLY if asked["early"] else LATE,
+        foreseen=(asked["foreseen"], asked["suspected"]),
     )
     pace = traces.AsRecorded() if asked["as_recorded"] else traces.Load(asked["load"])
-    queue = QueuePolicy(batch=asked["batch"])
+    queue = QueuePolicy(batch=asked["batch"], hedge=Hedging(asked["hedge"]))
     return Question(conditions, pace, queue, asked["changes"], asked["pools"], asked["seed"])
 
 
@@ -251,6 +261,7 @@ def _document(
         "trace": trace.name if trace else None,
         "conditions": {**asdict(question.conditions), "load": load},
         "batch": question.queue.batch or "auto",
+        "hedge": question.queue.hedge.value,
         "changes": question.changes,
         "pools": question.pools,
         "seed": question.seed,

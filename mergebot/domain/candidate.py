@@ -283,6 +283,20 @@ Terminal = Landed | Ejected | Cancelled
 
 
 @dataclass(frozen=True, slots=True)
+class Hedge:
+    """One more run of a candidate in the chain, on the base that it needs if `without` is red.
+
+    `why` says in words what makes that likely.
+    """
+
+    merge: Merge
+    run: str
+    since: float
+    without: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What a PR has spent, over all its attempts."""
 
@@ -297,7 +311,8 @@ class Candidate:
 
     `authority` is what `enqueued_by` was allowed to do then. `rank` is its place in the landing
     order where that is not its own, because others were tested while it was under suspicion.
-    `regret` is who cancelled it while its push might have been on the wire.
+    `regret` is who cancelled it while its push might have been on the wire. `hedges` are runs that
+    count for it if somebody ahead turns red.
     """
 
     pr: int
@@ -314,6 +329,7 @@ class Candidate:
     authority: Permission = Permission.WRITE
     rank: tuple[int, ...] = ()
     regret: str = ""
+    hedges: tuple[Hedge, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -330,8 +346,9 @@ class Candidate:
         return replace(self, rank=rank)
 
     def moved(self, state: State) -> "Candidate":
-        """Return the same candidate in `state`."""
-        return replace(self, state=state)
+        """Return the same candidate in `state`; one that ends has no use for hedges."""
+        over = isinstance(state, Landed | Ejected | Cancelled)
+        return replace(self, state=state, hedges=() if over else self.hedges)
 
 
 def merge_of(state: State) -> Merge | None:
@@ -361,9 +378,10 @@ def run_of(state: State) -> str | None:
             return None
 
 
-def runs_of(state: State) -> frozenset[str]:
-    """Return every gate run that `state` speaks of."""
-    found = {run_of(state)}
+def runs_of(candidate: Candidate) -> frozenset[str]:
+    """Return every gate run that a candidate's state or one of its hedges speaks of."""
+    state = candidate.state
+    found = {run_of(state), *(each.run for each in candidate.hedges)}
     if isinstance(state, Failing) and isinstance(state.judging, Trial):
         found.add(state.judging.run)
     return frozenset(run for run in found if run)

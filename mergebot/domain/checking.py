@@ -10,8 +10,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import product
 
-from mergebot.domain.candidate import Candidate, Claim, Gating, Kind, Queued, Verified
+from mergebot.domain.candidate import (
+    Candidate,
+    Claim,
+    Failing,
+    Gating,
+    Kind,
+    Queued,
+    Verified,
+    merge_of,
+)
 from mergebot.domain.decision import Decision
+from mergebot.domain.hedging import PrepareHedge, room
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.isolation import is_apart
 from mergebot.domain.lane import Red, Refusals, Snapshot
@@ -50,7 +60,7 @@ class Objection:
     text: str
 
 
-def objection(snapshot: Snapshot, proposal: Proposal) -> Objection | None:
+def objection(snapshot: Snapshot, proposal: Proposal | PrepareHedge) -> Objection | None:
     """Return what stands against a proposal, or None where nothing does."""
     state = snapshot.state
     if state.recovering:
@@ -66,6 +76,8 @@ def objection(snapshot: Snapshot, proposal: Proposal) -> Objection | None:
             return _to_gating(snapshot, (pr,), base)
         case PrepareGroup(prs, base):
             return _to_gating(snapshot, prs, base)
+        case PrepareHedge():
+            return _to_hedging(snapshot, proposal)
         case Restart(pr):
             return None if snapshot.candidate(pr) else _gone(pr)
         case Land(pr):
@@ -104,6 +116,27 @@ def _to_gating(snapshot: Snapshot, prs: tuple[int, ...], base: Sha) -> Objection
         text = f"#{prs[0]} is not to be gated on {short(base)}: nobody in the chain stands there"
         return Objection(Refusal.WRONG_BASE, text)
     return None
+
+
+def _to_hedging(snapshot: Snapshot, proposal: PrepareHedge) -> Objection | None:
+    if room(snapshot) < 1:
+        return Objection(Refusal.OVER_BUDGET, "no slot is idle for a hedge")
+    candidate, ahead = snapshot.candidate(proposal.pr), snapshot.candidate(proposal.without)
+    if candidate is None or not isinstance(candidate.state, Gating | Verified | Failing):
+        return _gone(proposal.pr)
+    if ahead is None or not isinstance(ahead.state, Gating):
+        return _gone(proposal.without)
+    against = _stopped(snapshot, candidate) or _claimed(snapshot, candidate)
+    if against is not None:
+        return against
+    bases = {hedge.merge.merged for each in snapshot.candidates for hedge in each.hedges}
+    merge = merge_of(ahead.state)
+    if proposal.base in bases or (merge is not None and proposal.base == merge.base):
+        return None
+    text = (
+        f"nobody is to be hedged on {short(proposal.base)}, which is no chain without #{ahead.pr}"
+    )
+    return Objection(Refusal.WRONG_BASE, text)
 
 
 def _to_landing(snapshot: Snapshot, pr: int) -> Objection | None:

@@ -94,8 +94,8 @@ class Decision:
         moved = [candidate.moved(state) for candidate, state in moves]
         left = {
             run: None
-            for candidate, state in moves
-            for run in sorted(runs_of(candidate.state) - runs_of(state))
+            for (candidate, _), after in zip(moves, moved, strict=True)
+            for run in sorted(runs_of(candidate) - runs_of(after))
         }
         entries = [Entry(now, each.pr, type(each.state).__name__.lower(), text) for each in moved]
         notices = [effect for each in moved for effect in _notices(each, self.snapshot)]

@@ -124,6 +124,24 @@ def _judged(candidate: Candidate) -> bool:
     return isinstance(state, Failing) and not isinstance(state.judging, Unjudged)
 
 
+def standing(snapshot: Snapshot) -> tuple[Candidate, ...]:
+    """Return the candidates that stand on each other, from the tip up.
+
+    A red one is among them while its base is not known to be green; nobody stands on it.
+    """
+    base, found = snapshot.tip, list[Candidate]()
+    if base is None:
+        return ()
+    whole = groups.whole_runs(snapshot.candidates)
+    able = [each for each in ready(snapshot) if not is_apart(each)]
+    for each in _chain(snapshot, able, base):
+        merge = None if _torn(each, whole) else _merge_on(each, base)
+        if merge is not None:
+            found.append(each)
+            base = base if isinstance(each.state, Failing) else merge.merged
+    return tuple(found)
+
+
 def may_land(snapshot: Snapshot, candidate: Candidate) -> bool:
     """Tell whether the lane lets this candidate land now, as far as the lane alone knows.
 
@@ -217,7 +235,12 @@ def _along(
 
 
 def _prepare(waiting: Sequence[Candidate], base: Sha, how: Pace) -> Prepare | PrepareGroup:
-    """Propose the first of those who wait, with as many behind it as go with it."""
+    """Propose the first of those who wait, with as many behind it as go with it.
+
+    One that is gated on this base already goes by itself.
+    """
+    if any(each.merge.base == base for each in waiting[0].hedges):
+        return Prepare(waiting[0].pr, base)
     first = groups.company_of(waiting[0].state)
     size = how.size if first == ALONE else how.cap
     unit: list[int] = []

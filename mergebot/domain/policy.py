@@ -14,6 +14,14 @@ class Method(StrEnum):
     MERGE = "merge"
 
 
+class Hedging(StrEnum):
+    """What idle slots gate: nothing, what is needed if a risky candidate is red, or any is."""
+
+    OFF = "off"
+    RISKY = "risky"
+    IDLE = "idle"
+
+
 @dataclass(frozen=True, slots=True)
 class QueuePolicy:
     """Labels, order and method; `window` and `batch` are 0 where the file says "auto".
@@ -31,6 +39,7 @@ class QueuePolicy:
     require_approvals: int = 0
     fork_pull_requests: bool = False
     share: float = 1.0
+    hedge: Hedging = Hedging.OFF
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from mergebot.domain.candidate import (
     Claim,
     Ejected,
     Gating,
+    Hedge,
     Kind,
     Landed,
     Parked,
@@ -126,6 +127,7 @@ def entry_view(candidate: Candidate, scene: Scene) -> Document:
         "enqueued_at": iso(candidate.enqueued_at),
         "enqueued_by": {"id": candidate.enqueued_by.id, "login": candidate.enqueued_by.login},
         "running": running,
+        "hedges": [_hedge_view(each, scene.snapshot) for each in candidate.hedges],
     }
 
 
@@ -178,6 +180,20 @@ def _running(
         "steps_done": list(progress.steps_done) if progress else [],
         "steps": [each.name for each in _steps(run, snapshot)],
         "worker": progress.worker if progress and progress.worker else None,
+    }
+
+
+def _hedge_view(hedge: Hedge, snapshot: Snapshot) -> Document:
+    run = snapshot.runs.get(hedge.run)
+    ended = None if run is None or run.result is None else type(run.result).__name__.lower()
+    return {
+        "without": hedge.without,
+        "why": hedge.why,
+        "run": hedge.run,
+        "base": hedge.merge.base,
+        "merged": hedge.merge.merged,
+        "since": iso(hedge.since),
+        "ended": ended,
     }
 
 

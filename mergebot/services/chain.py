@@ -80,7 +80,8 @@ class Chain:
             (
                 (each, merge)
                 for each in self.snapshot.candidates
-                if (merge := merge_of(each.state)) is not None and merge.merged == commit
+                for merge in (merge_of(each.state), *(hedge.merge for hedge in each.hedges))
+                if merge is not None and merge.merged == commit
             ),
             None,
         )

@@ -21,6 +21,7 @@ from mergebot.domain.candidate import (
 from mergebot.domain.decision import Decision
 from mergebot.domain.gate import GateSpec
 from mergebot.domain.groups import company_of, fits, gate
+from mergebot.domain.hedging import adopt, usable
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.judging import spend
 from mergebot.domain.keeping import KeptVerdict, may_keep, verdict_name, verify
@@ -248,6 +249,9 @@ def _order(parts: Parts, decision: Decision, taken: list[tuple[Candidate, Merge]
     if policy is None:
         return decision
     last, merge = taken[-1]
+    hedge = usable(snapshot, last, merge, policy.gate) if len(taken) == 1 else None
+    if hedge is not None:
+        return adopt(decision, last, hedge)
     kept = _kept(parts, snapshot, taken, policy.gate)
     if kept is not None:
         return verify(decision, taken, kept)

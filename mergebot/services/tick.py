@@ -15,6 +15,7 @@ from mergebot.domain.capacity import rooms
 from mergebot.domain.checking import Objection, objection, refuse
 from mergebot.domain.decision import Decision
 from mergebot.domain.groups import company_of
+from mergebot.domain.hedging import drop
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import Red
 from mergebot.domain.limits import FORGE_WAIT_S, LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
@@ -37,6 +38,7 @@ from mergebot.ports.leases import HeldLease, lane_lease
 from mergebot.ports.store import Stale
 from mergebot.services.chain import bring_tip
 from mergebot.services.deciding import commit, decide
+from mergebot.services.hedging import try_hedges
 from mergebot.services.integrating import Hands, land, settle_landing
 from mergebot.services.judging import backgrounds, give_back, try_doubts
 from mergebot.services.parts import Parts
@@ -138,7 +140,9 @@ def _round(hands: Hands, decision: Decision, steps: int) -> Decision:
             decision = _follow_checked(hands, decision, proposal)
     decision = _with_mode(decision)
     if landing is None:
-        return try_doubts(hands.parts, hands.git, decision)
+        decision = try_doubts(hands.parts, hands.git, decision)
+        return try_hedges(hands.parts, hands.git, decision)
+    decision = drop(decision)
     against = objection(decision.snapshot, landing)
     if against is not None:
         return refuse(decision, against)

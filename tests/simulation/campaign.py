@@ -30,6 +30,7 @@ WAYS = (
     "landed by a kept step",
     "landed by others' checks",
     "landed by a flaky step",
+    "landed by a hedge",
     "gated apart",
 )
 """What may become of a change, each of which a whole run has to have seen that often."""

@@ -24,6 +24,7 @@ from mergebot.domain.candidate import (
     Queued,
     State,
 )
+from mergebot.domain.hedging import room
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Green, Health, Red, Snapshot, UnknownHealth
 from mergebot.domain.reasons import Reason
@@ -55,6 +56,7 @@ class Checker:
     waited: dict[tuple[int, int], float] = field(default_factory=dict)
     ordered: dict[str, float] = field(default_factory=dict)
     writes_lost: bool = False
+    hedges: set[str] = field(default_factory=set)
 
     def committed(self, after: Snapshot, candidates: tuple[Candidate, ...]) -> None:
         """Hear that the record changed."""
@@ -72,6 +74,7 @@ class Checker:
         }
         self.promises.hold("I06 one landing at a time", len(pushes) <= 1, str(len(pushes)))
         self._halted(after)
+        self._hedged(after)
         self._green(after)
         self.open = present
 
@@ -169,6 +172,19 @@ class Checker:
         waited = self.waited.get((other.pr, other.attempt), -1.0)
         since = self.ordered.get(state.verdict.run, after.now)
         return min(each.place for each in group) < other.place and waited >= since
+
+    def _hedged(self, after: Snapshot) -> None:
+        """Hold that hedges take what is idle, and count who lands by one."""
+        runs = {hedge.run for each in after.candidates for hedge in each.hedges}
+        self.hedges |= runs
+        going = [name for name in runs if name in after.runs and not after.runs[name].result]
+        hold = self.promises.hold
+        hold("I08 hedges are in nobody's way", not going or room(after) >= 0, f"{going}")
+        for each in after.candidates:
+            landing = each.state if isinstance(each.state, Landing) else None
+            known = self.open.get((each.pr, each.attempt))
+            if landing and landing.verdict.run in self.hedges and known and known.state != landing:
+                self.promises.stage.tally["landed by a hedge"] += 1
 
     def _green(self, after: Snapshot) -> None:
         """Hold that a trunk which counts as green was found so, by something that looked at it."""

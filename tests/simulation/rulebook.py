@@ -20,6 +20,7 @@ HEAD = """\
 method = "{method}"
 window = {window}
 batch = {batch}
+hedge = "{hedge}"
 require_approvals = {approvals}
 
 [claims]
@@ -100,7 +101,10 @@ STEPS = (ONE, ONE, ONE, TWO, THREE)
 
 def rules(rng: Random) -> str:
     """Return a `.mergebot.toml`."""
+    # Drawn apart, so that the same seeds meet the same rules otherwise.
+    hedge = Random(rng.getstate()[1][1]).choice(("off", "risky", "idle"))
     head = HEAD.format(
+        hedge=hedge,
         method=rng.choice(("rebase", "rebase", "squash", "merge")),
         window=rng.choice(('"auto"', "1", "2", "3")),
         batch=rng.choice(("1", "1", "2", "3", '"auto"')),

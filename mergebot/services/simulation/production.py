@@ -7,7 +7,7 @@ a landing takes time. A change was begun on the trunk as it was when it arrived.
 
 from dataclasses import replace
 
-from mergebot.domain import groups, judging, trials
+from mergebot.domain import groups, hedging, judging, trials
 from mergebot.domain.candidate import (
     Budget,
     Candidate,
@@ -90,10 +90,13 @@ class Production:
         self._trunk: list[judging.Landed] = []
         self._begun: dict[int, tuple[Sha, int]] = {}
         self._woken: set[float] = set()
+        self._adopted = False
+        self._risky = engine.world.risky()
 
     def arrive(self, change: int) -> None:
         """Admit a change, as number `change` + 1."""
-        self._arrived.append(_candidate(change, self._engine.now))
+        budget = Budget(failures=int(change in self._risky))
+        self._arrived.append(_candidate(change, self._engine.now, budget))
         self._begun[change + 1] = (self._seen.tip or _sha(ROOT), len(self._trunk))
 
     def ended(self, run: int, *, passed: bool) -> None:
@@ -128,15 +131,39 @@ class Production:
         arrived, self._arrived = self._arrived, []
         snapshot = replace(self._seen, now=self._engine.now, runs=self._runs)
         snapshot = snapshot.with_candidates(arrived) if arrived else snapshot
-        decision = settle(Decision(snapshot), self._backgrounds(snapshot))
+        decision = Decision(snapshot)
+        self._adopted = True
+        while self._adopted:
+            self._adopted = False
+            decision = self._round(decision)
+        self._keep(hedging.drop(decision))
+
+    def _round(self, decision: Decision) -> Decision:
+        decision = settle(decision, self._backgrounds(decision.snapshot))
         while proposals := plan(decision.snapshot):
             for proposal in proposals:
                 decision = self._follow(decision, proposal)
             if isinstance(proposals[-1], Land):
-                break
-        else:
-            decision = self._try_doubts(decision)
-        self._keep(decision)
+                return decision
+        return self._hedge(self._try_doubts(decision))
+
+    def _hedge(self, decision: Decision) -> Decision:
+        """Let idle workers gate what is needed next if somebody fails, as production does."""
+        decision = hedging.drop(decision)
+        while proposals := hedging.hedges(decision.snapshot).proposed:
+            for proposal in proposals:
+                candidate = decision.snapshot.candidate(proposal.pr)
+                if candidate is None:
+                    continue
+                merge = self._merge(candidate, proposal.base)
+                order = self._order(candidate, merge, rank=3)
+                decision = self._known(hedging.start(decision, proposal, merge, order), order)
+        return decision
+
+    def _merge(self, candidate: Candidate, base: Sha) -> Merge:
+        world, change = self._engine.world, candidate.pr - 1
+        above = world.on(_node(base), change)
+        return Merge(base, _sha(above), "", tuple(world.changes[change].paths))
 
     def _backgrounds(self, snapshot: Snapshot) -> judging.Backgrounds:
         """Return what landed since each candidate was begun whose gate is red."""
@@ -183,19 +210,19 @@ class Production:
                 raise ValueError(f"a simulated trunk is never in doubt: {proposal}")
 
     def _gate(self, decision: Decision, prs: tuple[int, ...], base: Sha) -> Decision:
-        world = self._engine.world
         taken: list[tuple[Candidate, Merge]] = []
-        node, under = _node(base), base
         for pr in prs:
             candidate = decision.snapshot.candidate(pr)
             if candidate is None:
                 continue
-            above = world.on(node, pr - 1)
-            merge = Merge(under, _sha(above), "", tuple(world.changes[pr - 1].paths))
+            merge = self._merge(candidate, taken[-1][1].merged if taken else base)
             if taken and not groups.fits((each for _, each in taken), merge):
                 break
             taken.append((candidate, merge))
-            node, under = above, merge.merged
+        hedge = hedging.usable(decision.snapshot, *taken[0], _GATE)
+        if hedge is not None and len(taken) == 1:
+            self._adopted = True
+            return hedging.adopt(decision, taken[0][0], hedge)
         order = self._order(*taken[-1])
         return self._known(groups.gate(decision, taken, order), order)
 
@@ -235,13 +262,13 @@ class Production:
             if isinstance(each.state, Ejected):
                 self._engine.refuse(each.pr - 1)
         seen = decision.snapshot
-        used = frozenset().union(*(runs_of(each.state) for each in seen.candidates))
+        used = frozenset().union(*(runs_of(each) for each in seen.candidates))
         self._runs = {name: run for name, run in seen.runs.items() if name in used}
         room = rooms(seen.hosts, seen.state.rooms)
         self._seen = replace(seen, runs=self._runs).with_state(rooms=room)
 
 
-def _candidate(change: int, now: float) -> Candidate:
+def _candidate(change: int, now: float, budget: Budget) -> Candidate:
     return Candidate(
         pr=change + 1,
         head=_sha(change),
@@ -252,7 +279,7 @@ def _candidate(change: int, now: float) -> Candidate:
         claim=NoClaim(),
         enqueued_by=_AUTHOR,
         enqueued_at=now,
-        budget=Budget(),
+        budget=budget,
         state=Queued(),
     )
 

@@ -33,7 +33,8 @@ class Conditions:
     `fail` is the share of changes that are bad, `clash` the share of file-overlapping pairs that
     cannot both land, `flake` the share of runs that fail for nothing. A failing run stops between
     the two shares of its time in `stops`. `rerun` is what finished steps cost again: 1.0 all. Gates
-    compute, and share `cores` where more of them run; 0 is a core for each worker.
+    compute, and share `cores` where more of them run; 0 is a core for each worker. `foreseen` is the
+    share of the bad changes, and of the good ones, that were red before, as the planner knows.
     """
 
     workers: int = 8
@@ -45,6 +46,7 @@ class Conditions:
     rerun: float = 1.0
     stops: tuple[float, float] = (0.3, 1.0)
     cores: int = 0
+    foreseen: tuple[float, float] = (0.0, 0.0)
 
     @property
     def at_once(self) -> int:
@@ -93,6 +95,15 @@ class World:
         self.nodes.append(Node(base, change, bad or parent.bad, stop, clashing))
         self.made[base, change] = len(self.nodes) - 1
         return len(self.nodes) - 1
+
+    def risky(self) -> frozenset[int]:
+        """Return the changes that were red before."""
+        dice = random.Random(self.seed + 2)  # noqa: S311  # a simulation, no secret
+        bad, good = self.conditions.foreseen
+        drawn = [(change, dice.random()) for change in range(len(self.bad))]
+        return frozenset(
+            change for change, roll in drawn if roll < (bad if self.bad[change] else good)
+        )
 
     def flakes(self) -> random.Random:
         """Return the dice that say which runs fail for nothing."""

@@ -5,7 +5,8 @@ from http import HTTPStatus
 import pytest
 from starlette.testclient import TestClient
 
-from mergebot.domain.candidate import Ejected, Gating, Queued
+from mergebot.domain.candidate import Ejected, Gating, Hedge, Queued
+from mergebot.domain.ids import Sha
 from mergebot.domain.lane import Halt, RunProgress
 from mergebot.domain.reasons import Reason
 from tests.support.sample import GATE_EVIDENCE, LANE, MERGE, candidate
@@ -50,6 +51,20 @@ def test_a_running_gate_shows_its_step_and_for_how_long(site: Website, client: T
     assert entry["running"]["elapsed_s"] == 20.0
     assert entry["running"]["steps"] == ["build", "test"]
     assert entry["running"]["steps_done"] == ["build"]
+
+
+def test_a_hedge_says_what_it_is_without_and_why(site: Website, client: TestClient) -> None:
+    hedge = Hedge(replace(MERGE, merged=Sha("c" * 40)), "h1", NOW - 30, 6, "a slot is idle")
+    gating = candidate(Gating(MERGE, "r1", NOW - 40))
+    orders = (order("r1", gating, NOW - 40), order("h1", gating, NOW - 30))
+    site.put(replace(gating, hedges=(hedge,)), orders=orders)
+    (entry,) = client.get(f"{API}/queue").json()["entries"]
+    (found,) = entry["hedges"]
+    assert (found["without"], found["why"], found["run"]) == (6, "a slot is idle", "h1")
+    assert (found["merged"], found["ended"]) == ("c" * 40, None)
+    page = client.get(f"/{LANE.repo}/pull/{gating.pr}").text
+    assert "in case" in page
+    assert "a slot is idle" in page
 
 
 def test_a_halt_says_who_why_and_until_when(site: Website, client: TestClient) -> None:

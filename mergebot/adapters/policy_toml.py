@@ -157,7 +157,7 @@ def _contradictions(table: Table) -> Iterator[str]:
     if gate.get("setup") and gate.get("keep") == []:
         yield "gate.setup is set, but gate.keep is empty: nothing of what it makes would be kept."
     check = _table(table, "health").get("check")
-    if check in {"external", "both"} and not checks:
+    if check in ("external", "both") and not checks:
         yield f'health.check is "{check}", but gate.external.checks is empty.'
 
 

@@ -309,3 +309,8 @@ def test_a_test_that_a_contract_names_depends_on_the_contracts_files_too() -> No
     """)
     inputs = {step.name: step.inputs for step in policy.gate.steps}
     assert inputs == {"held": ("tests/**", "src/status.py"), "other": ("docs/**",), "all": ()}
+
+
+def test_a_health_check_that_is_a_list_is_told_of_as_any_wrong_value() -> None:
+    (told,) = faults("health.check = []")
+    assert told.startswith("health.check is")

@@ -282,7 +282,7 @@ def _waits(snapshot: Snapshot, request: Request) -> Parked | None:
     policy = snapshot.policy
     if policy is None:
         return None
-    if policy.queue.hold_label in request.pull.labels:
+    if request.pull.has(policy.queue.hold_label):
         return Parked(Reason.HELD, f"held by the label {policy.queue.hold_label}")
     if request.blocked:
         return Parked(Reason.NOT_READY, request.blocked)

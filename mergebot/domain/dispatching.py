@@ -13,6 +13,7 @@ from mergebot.domain.costs import NOTHING_SPENT, Spent
 from mergebot.domain.health import red_tips
 from mergebot.domain.ledger import Ask, Change, Granted, Ledger, Terms, acquire
 from mergebot.domain.policy import FleetPolicy
+from mergebot.domain.pulls import has_label
 from mergebot.domain.wording import count, duration
 
 UNRANKED = 1_000_000
@@ -206,10 +207,10 @@ def _held_back(ledger: Ledger, task: Task, fleet: FleetPolicy) -> str:
     """Return why a task may not be begun, "" where it may."""
     if task.fault:
         return task.fault
-    if fleet.question_label in task.labels:
+    if has_label(task.labels, fleet.question_label):
         return f"it waits for a person (the label {fleet.question_label})"
     allowed = fleet.unattended_labels
-    if allowed and not set(allowed) & set(task.labels):
+    if allowed and not any(has_label(task.labels, each) for each in allowed):
         return f"it has none of the labels that run unattended: {', '.join(allowed)}"
     if task.waits_for:
         return f"it depends on #{task.waits_for[0]}, which is not done"

@@ -1,5 +1,6 @@
 """Pull requests, repositories and permissions, as the forge describes them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -36,6 +37,16 @@ class Repository:
     archived: bool
 
 
+def same_label(one: str, other: str) -> bool:
+    """Tell whether two names are one label: no forge has two that differ in case alone."""
+    return one.casefold() == other.casefold()
+
+
+def has_label(labels: Iterable[str], label: str) -> bool:
+    """Tell whether one of the labels is this one."""
+    return any(same_label(label, each) for each in labels)
+
+
 @dataclass(frozen=True, slots=True)
 class PullRequest:
     """A pull request as the forge describes it now.
@@ -60,3 +71,7 @@ class PullRequest:
     created_at: float
     url: str
     lent: bool = False
+
+    def has(self, label: str) -> bool:
+        """Tell whether the label is set."""
+        return has_label(self.labels, label)

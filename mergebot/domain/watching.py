@@ -20,7 +20,7 @@ def watch(
     if ended is not None:
         reason, text = ended
         return Cancelled(reason, text, now)
-    held = queue.hold_label in pull.labels
+    held = pull.has(queue.hold_label)
     match candidate.state:
         case Parked(Reason.HELD):
             return None
@@ -33,7 +33,7 @@ def watch(
 def unheld(candidate: Candidate, pull: PullRequest, queue: QueuePolicy) -> bool:
     """Tell whether a held candidate was let go."""
     parked = isinstance(candidate.state, Parked) and candidate.state.reason is Reason.HELD
-    return parked and queue.hold_label not in pull.labels
+    return parked and not pull.has(queue.hold_label)
 
 
 def waits_for_people(candidate: Candidate) -> bool:
@@ -68,6 +68,6 @@ def _ended(
         return Reason.BASE_CHANGED, f"it was retargeted from {trunk} to {pull.base}"
     if pull.draft:
         return Reason.DRAFT, "it was turned into a draft"
-    if label not in pull.labels and not pull.closed:
+    if not pull.has(label) and not pull.closed:
         return Reason.LABEL_REMOVED, f"the label {label} was removed"
     return None

@@ -10,7 +10,7 @@ from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import READ_GOOD_S
 from mergebot.domain.policy import QueuePolicy
-from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.pulls import Permission, PullRequest, same_label
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
 from mergebot.ports.errors import Unavailable
@@ -129,7 +129,9 @@ def _check_fresh(decision: Decision, began: float) -> None:
 
 def kind_of(label: str, queue: QueuePolicy) -> Kind | None:
     """Return what setting `label` asks for, or None when it is none of ours."""
-    return {queue.fix_label: Kind.REPAIR, queue.label: Kind.NORMAL}.get(label)
+    if same_label(label, queue.fix_label):
+        return Kind.REPAIR
+    return Kind.NORMAL if same_label(label, queue.label) else None
 
 
 def queue_policy(snapshot: Snapshot) -> QueuePolicy:
@@ -155,7 +157,7 @@ def want_label(parts: Parts, lane: Lane, pull: PullRequest, kind: Kind) -> None:
     """
     snapshot = parts.store.read(lane)
     label = label_of(kind, queue_policy(snapshot))
-    there = label in pull.labels
+    there = pull.has(label)
     if there and (snapshot.state.recovering or snapshot.candidate(pull.number) is not None):
         return
     if there:

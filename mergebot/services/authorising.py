@@ -12,7 +12,7 @@ from mergebot.domain.landing import Turn, permitted
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import FORGE_WAIT_S
 from mergebot.domain.policy import Policy
-from mergebot.domain.pulls import Permission, PullRequest
+from mergebot.domain.pulls import Permission, PullRequest, same_label
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
 from mergebot.services.admitting import permission_of
@@ -31,7 +31,7 @@ def authorised(
     lane, now = snapshot.lane, snapshot.now
     wanted = label_of(candidate.kind, policy.queue)
     events = parts.forge.label_events(lane.repo, candidate.pr)
-    setting = [each for each in events if each.label == wanted]
+    setting = [each for each in events if same_label(each.label, wanted)]
     if not setting:
         text = f"the forge does not show yet who set the label {wanted}"
         return Turn(Parked(Reason.FORGE_UNAVAILABLE, text, now + FORGE_WAIT_S), text)

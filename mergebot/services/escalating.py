@@ -23,7 +23,7 @@ from mergebot.domain.holding import end
 from mergebot.domain.ids import Lane
 from mergebot.domain.ledger import ASKED, Change, How, Ledger, Note, Parked
 from mergebot.domain.policy import BudgetPolicy, FleetPolicy
-from mergebot.domain.pulls import PullRequest
+from mergebot.domain.pulls import PullRequest, has_label
 from mergebot.domain.reasons import Reason
 from mergebot.domain.tickets import ticket_of
 from mergebot.ports.errors import Missing
@@ -66,7 +66,7 @@ def waits_for_person(parts: Parts, lane: Lane, claim: Claim | NoClaim) -> str:
     policy = parts.store.read(lane).policy
     label = policy.fleet.question_label if policy else FleetPolicy().question_label
     try:
-        asked = label in parts.forge.issue(lane.repo, ticket).labels
+        asked = has_label(parts.forge.issue(lane.repo, ticket).labels, label)
     except Missing:
         return ""
     where = f"its task #{ticket} waits for an answer, and a person was asked there"

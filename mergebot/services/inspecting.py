@@ -88,7 +88,7 @@ def _against_labels(snapshot: Snapshot, pulls: Mapping[int, PullRequest]) -> Ite
     queue = queue_policy(snapshot)
     about = f"{snapshot.lane.repo}: labels and queue"
     for pull in pulls.values():
-        labelled = {queue.label, queue.fix_label} & set(pull.labels)
+        labelled = {each for each in (queue.label, queue.fix_label) if pull.has(each)}
         if labelled and snapshot.candidate(pull.number) is None:
             text = f"#{pull.number} has the label {min(labelled)} and is not queued"
             yield Finding(about, text, BY_ITSELF)
@@ -98,7 +98,7 @@ def _against_labels(snapshot: Snapshot, pulls: Mapping[int, PullRequest]) -> Ite
             yield Finding(about, f"#{candidate.pr} is landing", "look again in a moment")
         elif shown is None:
             yield Finding(about, f"#{candidate.pr} is queued and not open", BY_ITSELF)
-        elif label_of(candidate.kind, queue) not in shown.labels:
+        elif not shown.has(label_of(candidate.kind, queue)):
             yield Finding(about, f"#{candidate.pr} is queued without its label", BY_ITSELF)
         elif shown.head != candidate.head:
             text = f"#{candidate.pr} is queued at {short(candidate.head)}, its head is {short(shown.head)}"

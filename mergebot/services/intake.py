@@ -167,7 +167,7 @@ def _label(parts: Parts, lane: Lane, news: LabelSet) -> None:
     if kind is None:
         follow(parts, lane, pull)
         return
-    if news.actor.id == parts.forge.me().id or news.label not in pull.labels:
+    if news.actor.id == parts.forge.me().id or not pull.has(news.label):
         return
     follow(parts, lane, pull)
     if pull.merged:

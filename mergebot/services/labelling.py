@@ -12,7 +12,7 @@ from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Asked, Snapshot, asked_for
 from mergebot.domain.limits import LABEL_SLACK_S, WEBHOOK_WAIT_S
 from mergebot.domain.policy import QueuePolicy
-from mergebot.domain.pulls import PullRequest
+from mergebot.domain.pulls import PullRequest, same_label
 from mergebot.domain.watching import label_of
 from mergebot.ports.forge import LabelEvent
 from mergebot.ports.store import SeenHead
@@ -77,7 +77,7 @@ def authorised_head(
 
 
 def _asks(snapshot: Snapshot, pull: PullRequest, queue: QueuePolicy) -> bool:
-    labelled = queue.label in pull.labels or queue.fix_label in pull.labels
+    labelled = pull.has(queue.label) or pull.has(queue.fix_label)
     return labelled and snapshot.candidate(pull.number) is None
 
 
@@ -89,7 +89,7 @@ def _by_label_time(
     for pull in pulls:
         wanted = label_of(_kind(pull, queue), queue)
         events = parts.forge.label_events(lane.repo, pull.number)
-        setting = [each for each in events if each.label == wanted]
+        setting = [each for each in events if same_label(each.label, wanted)]
         if setting:
             asked.append((pull, setting[-1]))
     return sorted(asked, key=lambda pair: (pair[1].at, pair[1].id))
@@ -112,4 +112,4 @@ def _unlabel(parts: Parts, lane: Lane, number: int, label: str) -> None:
 
 
 def _kind(pull: PullRequest, queue: QueuePolicy) -> Kind:
-    return Kind.REPAIR if queue.fix_label in pull.labels else Kind.NORMAL
+    return Kind.REPAIR if pull.has(queue.fix_label) else Kind.NORMAL

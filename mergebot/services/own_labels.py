@@ -15,7 +15,7 @@ from mergebot.domain.decision import Decision
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import Asked, asked_but, asked_for
 from mergebot.domain.limits import LABEL_SLACK_S
-from mergebot.domain.pulls import PullRequest
+from mergebot.domain.pulls import PullRequest, same_label
 from mergebot.domain.status import read_hidden_line
 from mergebot.ports.forge import LabelEvent
 from mergebot.services.deciding import decide
@@ -68,12 +68,16 @@ def taken_off_by_mistake(
     The forge knows who did it last; a list that does not show this attempt's own label is too old
     to tell.
     """
-    if label in pull.labels or pull.closed or candidate.regret or candidate.attempt == 1:
+    if pull.has(label) or pull.closed or candidate.regret or candidate.attempt == 1:
         return False
-    gone = [x for x in parts.forge.label_removals(lane.repo, pull.number) if x.label == label]
+    gone = [
+        x for x in parts.forge.label_removals(lane.repo, pull.number) if same_label(x.label, label)
+    ]
     if not gone or gone[-1].actor.id != parts.forge.me().id:
         return False
-    made = [x for x in parts.forge.label_events(lane.repo, pull.number) if x.label == label]
+    made = [
+        x for x in parts.forge.label_events(lane.repo, pull.number) if same_label(x.label, label)
+    ]
     ends = [
         ended_at(each.state)
         for each in parts.store.ended(lane, limit=ENDED_KNOWN)

@@ -3,7 +3,7 @@ from mergebot.domain.ids import Actor
 from mergebot.domain.pulls import Permission
 from mergebot.domain.reasons import Reason
 from mergebot.ports.forge import CheckState
-from tests.support.world import BOT, FIX, KIM, QUEUE, RAY, RULES, World
+from tests.support.world import BOT, FIX, HOLD, KIM, QUEUE, RAY, RULES, World
 
 
 def test_a_labelled_change_lands_as_the_commit_that_was_gated() -> None:
@@ -49,6 +49,31 @@ def test_a_label_that_is_told_of_twice_makes_one_candidate() -> None:
     world.runs_until_quiet()
     assert world.landed == [pr]
     assert world.candidate(pr).attempt == 1
+
+
+def test_a_label_that_the_repository_spells_in_another_case_is_the_same_label() -> None:
+    world = World()
+    held, pr = world.opens_pr(), world.opens_pr()
+    world.labels(held, HOLD.upper())
+    world.labels(held, QUEUE.title())
+    world.labels(pr, QUEUE)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
+    world.unlabels(held, HOLD)
+    world.runs_until_quiet()
+    assert world.landed == [pr, held]
+    assert world.pull(held).labels == ()
+
+
+def test_a_label_in_another_case_is_found_though_its_webhook_was_lost() -> None:
+    world = World()
+    pr = world.opens_pr()
+    world.loses_webhooks()
+    world.clock.advance(world.clock.now() + 5)
+    world.labels(pr, QUEUE.upper())
+    world.reconciles()
+    world.runs_until_quiet()
+    assert world.landed == [pr]
 
 
 def test_with_every_webhook_lost_it_is_slower_and_not_wrong() -> None:

@@ -71,6 +71,7 @@ class Hosting:
     history: list[tuple[float, Mapping[int, PullRequest]]] = field(default_factory=list)
     labels: dict[int, list[LabelRecord]] = field(default_factory=dict)
     unlabels: dict[int, list[LabelEvent]] = field(default_factory=dict)
+    spellings: dict[str, str] = field(default_factory=dict)
     comments: dict[int, Written] = field(default_factory=dict)
     approvals: dict[int, set[int]] = field(default_factory=dict)
     pushed_at: dict[str, float] = field(default_factory=dict)
@@ -147,6 +148,7 @@ class Hosting:
             self.tickets[number] = replace(ticket, labels=labels)
             return
         pull = self.pulls[number]
+        label = self.spellings.setdefault(label.casefold(), label)
         if label in pull.labels:
             return
         pull = replace(pull, labels=(*pull.labels, label))
@@ -169,6 +171,7 @@ class Hosting:
     def remove_label(self, by: Actor, number: int, label: str) -> None:
         """Take a label off; one that is not there tells nobody."""
         pull = self.pulls[number]
+        label = self.spellings.get(label.casefold(), label)
         if label not in pull.labels:
             return
         pull = replace(pull, labels=tuple(each for each in pull.labels if each != label))

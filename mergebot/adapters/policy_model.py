@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from mergebot.domain.costs import AMOUNT_MAX, UNIT
 from mergebot.domain.limits import REDS_MAX
-from mergebot.domain.names import is_git_directory, shown
+from mergebot.domain.names import is_branch, is_git_directory, shown
 from mergebot.domain.patterns import Pattern, parse
 from mergebot.domain.tables import found
 
@@ -23,9 +23,6 @@ MANY_MAX = 100_000
 
 _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
-_BRANCH = re.compile(
-    r"(?!-|refs/)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))(?![./])[^\s~^:?*\[\\\x7f]+"
-)
 _PRODUCER = "an App's slug, an App's number, or @ and the login of an account"
 _PRODUCERS = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?|@[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _NAMES = {
@@ -154,7 +151,7 @@ def _line_or_nothing(text: str) -> str:
 
 
 def _branch(text: str) -> str:
-    if _BRANCH.fullmatch(text) and text.isprintable() and len(text) <= 200:  # noqa: PLR2004 - git allows about 250
+    if is_branch(text):
         return text
     raise refused()
 

@@ -13,6 +13,12 @@ HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 _ASCII_ODD = re.compile(r'[\x00-\x1f\x7f\\"]')
 _EDGE = re.compile(r"(?:^|/)[ -]|[ .](?:/|$)")
+_BRANCH = re.compile(
+    r"(?!-|refs/)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|[./]$))(?![./])[^\s~^:?*\[\\\x7f]+"
+)
+BRANCH_CHARS_MAX = 200
+"""git allows about 250."""
+
 _SHORT_GIT = re.compile(r"git~[0-9]+")
 
 
@@ -52,6 +58,12 @@ def shown(text: str, chars_max: int = 80) -> str:
     rendered = render_path(text[: chars_max + 1])
     cut = rendered if len(text) <= chars_max else f"{rendered[:chars_max]}..."
     return f'"{cut}"'
+
+
+def is_branch(text: str) -> bool:
+    """Tell whether a branch can have this name, without refs/heads/ before it."""
+    fits = 0 < len(text) <= BRANCH_CHARS_MAX and text.isprintable()
+    return fits and _BRANCH.fullmatch(text) is not None
 
 
 def is_git_directory(path: str) -> bool:

@@ -60,6 +60,8 @@ def found(value: object) -> str:
             return f"a list of {len(value)}" if value else "an empty list"
         case dict():
             return "a table"
+        case None:
+            return "null"
         case date() | datetime() | time():
             return "a date or time"
         case _:

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.ids import Actor, Lane, Sha
 
 
 class Operator(Protocol):
@@ -12,16 +12,24 @@ class Operator(Protocol):
     sentence, or Unavailable. Asking for what is so already changes nothing and is no error.
     """
 
-    def enqueue(self, lane: Lane, pr: int, by: Actor) -> None:
-        """Queue a PR at its present head, by setting its label; refused where it ends at once."""
+    def enqueue(self, lane: Lane, pr: int, by: Actor, *, seen: Sha | None = None) -> None:
+        """Queue a PR at its present head, by setting its label; refused where it ends at once.
+
+        Refused also where its head is not the one `seen`.
+        """
         ...
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
         """Take a PR out of the queue, by removing its label."""
         ...
 
-    def retry(self, lane: Lane, pr: int, by: Actor, reason: str) -> None:
-        """Open the next attempt at the same head; `reason` says why it may end otherwise."""
+    def retry(
+        self, lane: Lane, pr: int, by: Actor, reason: str, *, seen: Sha | None = None
+    ) -> None:
+        """Open the next attempt at the same head; `reason` says why it may end otherwise.
+
+        Refused where the head is not the one `seen`.
+        """
         ...
 
     def hold(self, lane: Lane, pr: int, by: Actor) -> None:

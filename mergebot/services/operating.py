@@ -39,13 +39,16 @@ class Operating:
         note(self.parts, lane, Deed(by, "unhold", pr))
         self.parts.doorbell.tick(lane)
 
-    def enqueue(self, lane: Lane, pr: int, by: Actor, *, asked_at: float = 0.0) -> None:
+    def enqueue(
+        self, lane: Lane, pr: int, by: Actor, *, asked_at: float = 0.0, seen: Sha | None = None
+    ) -> None:
         """Queue a PR at its present head, by setting its label.
 
-        A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then, and
-        one for a head that failed already changes nothing. Raises TurnedAway where it ends at once.
+        A wish from `asked_at` (0.0: from now) is refused where the head was pushed since then or is
+        not the one `seen`, and one for a head that failed already changes nothing. Raises
+        TurnedAway where it ends at once.
         """
-        self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at)
+        self._enqueue(lane, pr, by, Labelled(), asked_at=asked_at, seen=seen)
         note(self.parts, lane, Deed(by, "queue", pr))
 
     def retry(
@@ -171,5 +174,5 @@ class Operating:
         latest = self.parts.store.latest(lane, pull.number)
         was = latest is not None and latest.kind is Kind.REPAIR and isinstance(way, Retried)
         green = isinstance(snapshot.state.health, Green)
-        labelled = queue_policy(snapshot).fix_label in pull.labels
+        labelled = pull.has(queue_policy(snapshot).fix_label)
         return Kind.REPAIR if labelled or (was and not green) else Kind.NORMAL

@@ -17,7 +17,7 @@ from mergebot.ports.forge import Permission
 from mergebot.services.reporting import Find
 from mergebot.web.addresses import NUMBER
 from mergebot.web.auth import Caller, demand, visible_lane, visible_lanes
-from mergebot.web.bodies import fields, sentence_of
+from mergebot.web.bodies import commit_of, fields, sentence_of
 from mergebot.web.claims_api import ROUTES as CLAIM_ROUTES
 from mergebot.web.parts import WebParts
 from mergebot.web.problems import Problem
@@ -149,7 +149,8 @@ def action(needed: Permission, do: Callable[[Ask], None]) -> Callable[..., objec
 
 
 def _enqueue(ask: Ask) -> None:
-    ask.parts.operator.enqueue(ask.lane, ask.pr, ask.caller.actor)
+    seen = commit_of(ask.fields, "head")
+    ask.parts.operator.enqueue(ask.lane, ask.pr, ask.caller.actor, seen=seen)
 
 
 def _cancel(ask: Ask) -> None:
@@ -158,7 +159,8 @@ def _cancel(ask: Ask) -> None:
 
 def _retry(ask: Ask) -> None:
     reason = sentence_of(ask.fields, "reason")
-    ask.parts.operator.retry(ask.lane, ask.pr, ask.caller.actor, reason)
+    seen = commit_of(ask.fields, "head")
+    ask.parts.operator.retry(ask.lane, ask.pr, ask.caller.actor, reason, seen=seen)
 
 
 def _halt(ask: Ask) -> None:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
+from mergebot.domain.ids import Sha
 from mergebot.web.problems import Problem
 
 READ_S = 10.0
@@ -19,6 +20,9 @@ REASON_CHARS_MAX = 500
 
 # Possessive, and a text that nobody closes takes the rest: each byte is looked at once.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|[\[{]|[\]}]', re.DOTALL)
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 async def read(request: Request, *, limit: int) -> bytes:
@@ -82,6 +86,17 @@ async def fields(request: Request) -> dict[str, object]:
     """Return the JSON object of a request to the API; an empty body is an empty object."""
     body = await read(request, limit=JSON_BYTES_MAX)
     return parse(body, depth_max=8) if body.strip() else {}
+
+
+def commit_of(found: dict[str, object], name: str) -> Sha | None:
+    """Return the commit that the request names, None where it names none; raises Problem 422."""
+    value = found.get(name)
+    if value is None:
+        return None
+    if isinstance(value, str) and _COMMIT.fullmatch(value):
+        return Sha(value)
+    sentence = f"{name} must be a whole commit id, 40 hex digits, not {json.dumps(value)[:60]}"
+    raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, field=name)
 
 
 def sentence_of(found: dict[str, object], name: str) -> str:

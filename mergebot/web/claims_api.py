@@ -38,6 +38,7 @@ from mergebot.web.bodies import fields, sentence_of
 from mergebot.web.claims_bodies import (
     Fields,
     block_of,
+    branch_of,
     choice_of,
     generation_of,
     line_of,
@@ -111,7 +112,7 @@ def _claim(request: Request, lane: Lane, who: Caller, found: Fields) -> Response
         patterns=block.patterns,
         assumes=block.assumes,
         owner=line_of(found, "owner") or who.actor.login,
-        branch=line_of(found, "branch"),
+        branch=branch_of(found),
         permission=who.permission,
         session=secret_of(found),
     )
@@ -129,7 +130,7 @@ def _next(request: Request, lane: Lane, who: Caller, found: Fields) -> Response:
     applicant = Applicant(
         owner=line_of(found, "owner") or who.actor.login,
         permission=who.permission,
-        branch=line_of(found, "branch"),
+        branch=branch_of(found),
         patterns=patterns_of(found) if "claims" in found else (),
         session=secret_of(found),
     )
@@ -245,7 +246,7 @@ def _extend(parts: WebParts, lane: Lane, who: Caller, found: Fields) -> Deed:
     fault = protected_fault(parts.claims.parts, lane, patterns, who.permission)
     if fault:
         raise Problem(HTTPStatus.FORBIDDEN, fault, field="claims")
-    return Extend(patterns, line_of(found, "branch"))
+    return Extend(patterns, branch_of(found))
 
 
 def _reclaim(parts: WebParts, _lane: Lane, who: Caller, found: Fields) -> Deed:

@@ -11,6 +11,7 @@ from mergebot.domain.claims import ClaimBlock, ClaimFaults, claim_of_fields
 from mergebot.domain.costs import REFERENCE_CHARS_MAX, UNIT, Reported, amount_fault
 from mergebot.domain.holding import Right, Session
 from mergebot.domain.ledger import proof_of
+from mergebot.domain.names import is_branch
 from mergebot.domain.patterns import PatternFault
 from mergebot.domain.patterns import parse as parse_pattern
 from mergebot.web.problems import Problem
@@ -32,7 +33,9 @@ def wrong(field: str, sentence: str) -> Problem:
 
 def block_of(found: Fields) -> ClaimBlock:
     """Return the task, patterns and assumptions of a request; raises Problem 422."""
-    table: Fields = {key: found[key] for key in ("task", "claims", "assumes") if key in found}
+    table: Fields = {
+        key: found[key] for key in ("task", "claims", "assumes") if found.get(key) is not None
+    }
     block = claim_of_fields(table)
     if isinstance(block, ClaimFaults):
         first = block.faults[0]
@@ -42,10 +45,19 @@ def block_of(found: Fields) -> ClaimBlock:
 
 def line_of(found: Fields, name: str, default: str = "", *, most: int = TEXT_CHARS_MAX) -> str:
     """Return one line of text that may be left out; raises Problem 422."""
-    value = found.get(name, default)
+    value = default if found.get(name) is None else found[name]
     if isinstance(value, str) and len(value) <= most and (not value or value.isprintable()):
         return value.strip()
     raise wrong(name, f"{name} must be one line of at most {most} characters, not {_shown(value)}")
+
+
+def branch_of(found: Fields) -> str:
+    """Return the branch that a request names, "" for none; raises Problem 422."""
+    branch = line_of(found, "branch")
+    if branch and not is_branch(branch):
+        text = "branch must be the name of a branch, without blanks and without refs/heads/"
+        raise wrong("branch", f"{text}, not {_shown(branch)}")
+    return branch
 
 
 def patterns_of(found: Fields) -> tuple[str, ...]:

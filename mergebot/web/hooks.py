@@ -35,6 +35,7 @@ async def github(request: Request) -> Response:
         sentence = "set the webhook's content type to application/json"
         raise Problem(HTTPStatus.BAD_REQUEST, sentence, field="Content-Type")
     if event == "ping":
+        parse(body, depth_max=WEBHOOK_DEPTH_MAX)
         return JSONResponse({"accepted": True, "pong": True}, status_code=HTTPStatus.ACCEPTED)
     new = await run_in_threadpool(_keep, parts, guid, event, body)
     answer = {"accepted": True, "duplicate": not new}

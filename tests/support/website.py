@@ -18,7 +18,7 @@ from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
 from mergebot.adapters.signing import KeyNotary
 from mergebot.domain.candidate import Candidate
-from mergebot.domain.ids import Actor, Lane
+from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Green, LaneState, Rules, RunOrder
 from mergebot.domain.story import Entry
 from mergebot.ports.errors import Refused, Unavailable
@@ -83,14 +83,16 @@ class NotedOperator:
             raise Refused(self.refusal)
         self.asked.append(what)
 
-    def enqueue(self, lane: Lane, pr: int, by: Actor) -> None:
-        self._note("enqueue", lane.repo, pr, by.login)
+    def enqueue(self, lane: Lane, pr: int, by: Actor, *, seen: Sha | None = None) -> None:
+        self._note("enqueue", lane.repo, pr, by.login, *filter(None, [seen]))
 
     def cancel(self, lane: Lane, pr: int, by: Actor) -> None:
         self._note("cancel", lane.repo, pr, by.login)
 
-    def retry(self, lane: Lane, pr: int, by: Actor, reason: str) -> None:
-        self._note("retry", lane.repo, pr, by.login, reason)
+    def retry(
+        self, lane: Lane, pr: int, by: Actor, reason: str, *, seen: Sha | None = None
+    ) -> None:
+        self._note("retry", lane.repo, pr, by.login, reason, *filter(None, [seen]))
 
     def hold(self, lane: Lane, pr: int, by: Actor) -> None:
         self._note("hold", lane.repo, pr, by.login)

@@ -84,6 +84,30 @@ def test_an_action_answers_with_the_candidate_as_it_is_now(client: TestClient) -
     assert (found["accepted"], found["by"]) == (True, "admin")
 
 
+def test_who_names_the_head_is_queued_at_that_head_or_not_at_all(
+    site: Website, client: TestClient
+) -> None:
+    client.post(f"{API}/candidates/7", json={"head": "a" * 40}, headers=AS_ADMIN)
+    client.post(f"{API}/candidates/7", json={"head": None}, headers=AS_ADMIN)
+    retried = {"reason": "it was flaky", "head": "a" * 40}
+    client.post(f"{API}/candidates/7/retry", json=retried, headers=AS_ADMIN)
+    assert site.operator.asked == [
+        ("enqueue", "o/r", 7, "admin", "a" * 40),
+        ("enqueue", "o/r", 7, "admin"),
+        ("retry", "o/r", 7, "admin", "it was flaky", "a" * 40),
+    ]
+
+
+@pytest.mark.parametrize("head", ["", "abc1234", "A" * 40, 5, ["a" * 40]])
+def test_a_head_that_is_no_commit_id_is_refused(
+    site: Website, client: TestClient, head: object
+) -> None:
+    answer = client.post(f"{API}/candidates/7", json={"head": head}, headers=AS_ADMIN)
+    assert answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert answer.json()["field"] == "head"
+    assert site.operator.asked == []
+
+
 def test_a_refusal_is_one_sentence(site: Website, client: TestClient) -> None:
     site.operator.refusal = "#7 is closed"
     answer = client.post(f"{API}/candidates/7", headers=AS_ADMIN)

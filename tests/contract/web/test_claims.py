@@ -51,6 +51,17 @@ def test_a_claim_is_made_with_a_token_that_nobody_else_ever_sees(client: TestCli
     assert str(claim["token"]) not in client.get(f"{API}/{claim['id']}").text
 
 
+def test_what_may_be_left_out_may_be_null(client: TestClient) -> None:
+    claim = made(client, assumes=None, owner=None, branch=None)
+    assert (claim["assumes"], claim["owner"], claim["branch"]) == ([], "ada", None)
+
+
+@pytest.mark.parametrize("branch", ["a b", "-x", "x..y", "refs/heads/x", "x.lock", "x" * 201])
+def test_a_claim_names_a_branch_that_can_be(client: TestClient, branch: str) -> None:
+    answer = client.post(API, json={**AUTH, "branch": branch}, headers=ADA)
+    assert (answer.status_code, answer.json()["field"]) == (422, "branch")
+
+
 def test_a_claim_that_is_asked_for_again_with_the_same_secret_is_the_same_claim(
     client: TestClient,
 ) -> None:

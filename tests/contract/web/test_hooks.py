@@ -113,6 +113,16 @@ def test_a_form_says_which_content_type_is_needed(client: TestClient) -> None:
     assert answer.json()["field"] == "Content-Type"
 
 
+def test_a_ping_that_is_no_json_object_is_refused_like_any_other_delivery(
+    client: TestClient,
+) -> None:
+    for body in (b"{", b"[]", b""):
+        answer = client.post(
+            "/hooks/github", content=body, headers=hook_headers(body, event="ping")
+        )
+        assert answer.status_code == HTTPStatus.BAD_REQUEST
+
+
 def test_a_ping_is_answered_and_not_kept(site: Website, client: TestClient) -> None:
     answer = client.post("/hooks/github", content=BODY, headers=hook_headers(BODY, event="ping"))
     assert answer.json() == {"accepted": True, "pong": True}

@@ -27,7 +27,12 @@ def check_config(path: Path, *, json_: bool) -> None:
     """Check the rules at PATH: a file, or a directory that holds them; by default this one."""
     from mergebot.adapters.policy_toml import TomlRules  # noqa: PLC0415  # slow to import
 
-    file = _rules_file(path)
+    try:
+        file = _rules_file(path)
+    except click.ClickException as error:
+        if json_:
+            as_json({"file": os.fspath(path), "valid": False, "faults": [error.message.rstrip()]})
+        raise
     try:
         found = TomlRules().parse(file.read_bytes())
     except OSError as error:
@@ -59,6 +64,8 @@ def _faults(found: Policy | PolicyFaults, file: Path) -> list[str]:
 def _rules_file(path: Path) -> Path:
     if path.is_file():
         return path
+    if not path.exists():
+        raise click.ClickException(f"{path} does not exist.")
     tried = [path / name for name in CONFIG_PATHS]
     file = next((each for each in tried if each.is_file()), None)
     if file is None:

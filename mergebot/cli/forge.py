@@ -77,7 +77,8 @@ def import_(repository: Path, root: Path, name: str, *, as_json: bool) -> None:
         reason = first.get("message") or f"{first.get('field', 'it')} is {first.get('code', 'bad')}"
         raise click.ClickException(f"{full_name} cannot be created: {reason}.") from error
     except GitError as error:
-        raise click.ClickException(f"{repository} cannot be imported: {error}.") from error
+        said = str(error).splitlines()[0].removeprefix("fatal: ").rstrip(".")
+        raise click.ClickException(f"{repository} cannot be imported: {said}.") from error
     about = {"full_name": full_name, "clone_url": clone_url}
     click.echo(json.dumps(about) if as_json else clone_url)
 

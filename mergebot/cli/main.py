@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 refused or failed with one plain sentence on stderr, 2 wrong use.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -108,15 +109,19 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001  # the last stop: told in one sentence, kept in full
-        return _sorted(error)
+        return _sorted(error, as_json="--json" in arguments)
     return result if isinstance(result, int) else 0
 
 
-def _sorted(error: Exception) -> int:
+def _sorted(error: Exception, *, as_json: bool) -> int:
     from mergebot.ports.errors import Refused, Unavailable  # noqa: PLC0415  # keeps --help quick
     from mergebot.settings import SettingsFaults  # noqa: PLC0415  # keeps --help quick
 
     if isinstance(error, SettingsFaults | Refused | Unavailable):
+        if as_json:
+            # A program reads why, such as who holds a claim, and need not take the sentence apart.
+            said = getattr(error, "answer", {"error": str(error), "field": None})
+            click.echo(json.dumps(said, indent=2))
         return _refused(str(error), 1)
     with tempfile.NamedTemporaryFile(
         "w", prefix="mergebot-fault-", suffix=".txt", delete=False

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import click
 
 from mergebot.adapters.processes import call_oneself
+from mergebot.cli.address import check_address
 from mergebot.cli.supervisor import CannotStart, Interrupted, Part, Supervisor
 from mergebot.settings import Need, Settings, admin_token, load
 
@@ -44,6 +45,7 @@ def up(*, as_json: bool) -> None:
     from mergebot.cli.watching import Watch  # noqa: PLC0415  # slow to import
 
     settings = load(Need.FORGE | Need.WEBHOOKS)
+    check_address(settings)
     from mergebot.wiring.redis import check_redis, embedded  # noqa: PLC0415  # slow to import
 
     settings.home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,6 +71,7 @@ def up(*, as_json: bool) -> None:
 def web() -> None:
     """Run the pages, the API and the receiver of webhooks."""
     settings = load(Need.FORGE | Need.WEBHOOKS | Need.REDIS)
+    check_address(settings)
     from mergebot.cli.serving import serve  # noqa: PLC0415  # slow to import
 
     serve(settings)

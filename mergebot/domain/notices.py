@@ -187,7 +187,7 @@ def holders_text(sentence: str, holders: Sequence[LedgerClaim], now: float) -> s
     """Tell whoever is refused a claim who holds what, since when, and how to ask."""
     lines = [
         f"{each.owner} has {', '.join(each.every[:5])}{' and more' if len(each.every) > 5 else ''} "  # noqa: PLR2004 - as many as fit a line
-        f"for {each.task} since {duration(now - each.claimed_at)}"
+        f"for {each.task}, claimed {duration(now - each.claimed_at)} ago"
         f"{f', in #{each.pr}' if each.pr else ''} (claim {each.id})"
         for each in holders[:5]
     ]

@@ -33,6 +33,8 @@ def duration(seconds: float) -> str:
 
 def age(seconds: float) -> str:
     """Return how long ago something was, in its largest unit alone: `41 s`, `2 min`, `3 h`, `5 d`."""
+    if 0 < seconds < 1:
+        return "under 1 s"
     whole = max(round(seconds), 0)
     for unit, name in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
         if whole >= unit:
@@ -49,6 +51,11 @@ def _two(whole: int, unit: int, names: tuple[str, str], lesser: int) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: `1 attempt`, `2 attempts`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def sentence(text: str) -> str:
+    """Return text that begins with a capital and ends with one full stop."""
+    return f"{text[:1].upper()}{text[1:].rstrip('. ')}."
 
 
 def listed(words: tuple[str, ...]) -> str:

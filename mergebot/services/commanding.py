@@ -22,6 +22,7 @@ from mergebot.domain.limits import COMMAND_GOOD_S, LABEL_SLACK_S
 from mergebot.domain.news import CheckAsked, CommentMade
 from mergebot.domain.pulls import TO_HALT, Permission
 from mergebot.domain.status import unqueued_text
+from mergebot.domain.wording import sentence
 from mergebot.ports.errors import Refused, TurnedAway
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
@@ -121,9 +122,8 @@ def press(parts: Parts, lane: Lane, news: CheckAsked) -> None:
     except TurnedAway:
         return
     except Refused as error:
-        text = f"{str(error)[:1].upper()}{str(error)[1:]}."
         topic = f"button-{news.wish}-{news.attempt}-{parts.store.read(lane).revision}"
-        told = Tell(news.number, topic, text)
+        told = Tell(news.number, topic, sentence(str(error)))
         decide(parts, lane, lambda decision: decision.want(told))
 
 
@@ -179,11 +179,10 @@ def _shown(parts: Parts, decision: Decision, news: CommentMade) -> Decision:
     return decision.want(_answering(news, text))
 
 
-def _answering(news: CommentMade, sentence: str) -> Tell:
-    text = f"{sentence[:1].upper()}{sentence[1:]}."
-    return Tell(news.number, f"comment-{news.comment_id}", text)
+def _answering(news: CommentMade, text: str) -> Tell:
+    return Tell(news.number, f"comment-{news.comment_id}", sentence(text))
 
 
-def _say(parts: Parts, lane: Lane, news: CommentMade, sentence: str) -> None:
+def _say(parts: Parts, lane: Lane, news: CommentMade, text: str) -> None:
     parts.forge.react(lane.repo, news.comment_id, REFUSED)
-    decide(parts, lane, lambda decision: decision.want(_answering(news, sentence)))
+    decide(parts, lane, lambda decision: decision.want(_answering(news, text)))

@@ -28,6 +28,16 @@ def asks(world: World, pr: int, text: str) -> CommentMade:
     return CommentMade(REPO.full_name, REPO.id, pr, comment, text, ADA, at)
 
 
+@pytest.mark.parametrize("text", ["unhold please", "dance", "retry", "halt"])
+def test_an_answer_to_what_is_no_command_is_a_sentence_that_ends_once(text: str) -> None:
+    world = World()
+    asks(world, world.opens_pr(), f"@mergebot {text}")
+    answer = next(each.body for each in world.hosting.comments.values() if "told:" in each.body)
+    sentence = answer.partition("\n")[0]
+    assert sentence.endswith(".")
+    assert not sentence.endswith("..")
+
+
 def test_an_old_resume_that_is_delivered_again_ends_no_later_halt() -> None:
     world = World()
     pr = world.opens_pr()

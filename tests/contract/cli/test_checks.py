@@ -100,6 +100,15 @@ def test_valid_rules_are_named(work: Work) -> None:
     assert (shown.code, shown.out) == (0, ".mergebot.toml is valid; the gate is test.\n")
 
 
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "rules.toml"
+    refused = run("config", "check", str(missing), "--json")
+    assert (refused.code, refused.err) == (1, f"{missing} does not exist.\n")
+    assert json.loads(refused.out) == {
+        "file": str(missing), "valid": False, "faults": [f"{missing} does not exist."],
+    }  # fmt: skip
+
+
 def test_every_fault_of_the_rules_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "rules.toml"
     file.write_text("trunck = 'main'\n[queue]\nmethod = 'magic'\n")

@@ -1,12 +1,14 @@
 """Wrong use, missing settings and silence on the other side: one sentence each, and an exit code."""
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import ClassVar
 
 import pytest
 from redis import Redis
@@ -81,6 +83,38 @@ def test_a_part_without_settings_refuses_to_start_and_lists_all_of_them(
     assert "Traceback" not in refused.err
 
 
+@pytest.mark.parametrize("part", ["up", "web"])
+def test_a_port_that_somebody_else_listens_at_is_refused_before_anything_starts(
+    part: str, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, valkey_server() as url:
+        port = str(other.getsockname()[1])
+        refused = run(part, settings=_complete(tmp_path, url) | {"MERGEBOT_PORT": port})
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == (
+        f"Something else listens at 127.0.0.1, port {port}: stop it, or set MERGEBOT_PORT to a free"
+        " port.\n"
+    )
+
+
+@pytest.mark.parametrize("host", ["no such host!", "host.invalid", "203.0.113.7"])
+def test_an_address_that_this_host_does_not_have_is_refused(host: str, tmp_path: Path) -> None:
+    settings = _complete(tmp_path, "redis://127.0.0.1:1") | {"MERGEBOT_HOST": host}
+    refused = run("web", settings=settings | {"MERGEBOT_PORT": str(free_port())})
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == f"MERGEBOT_HOST is '{host}'; allowed is an address of this host.\n"
+
+
+def _complete(home: Path, redis_url: str) -> dict[str, str]:
+    return {
+        "MERGEBOT_HOME": str(home),
+        "MERGEBOT_GITHUB_TOKEN": "t",
+        "MERGEBOT_REPOS": "o/r",
+        "MERGEBOT_WEBHOOK_SECRET": "s",
+        "MERGEBOT_REDIS_URL": redis_url,
+    }
+
+
 @pytest.mark.parametrize("words", [["status"], ["halt", "why"], ["enqueue", "1"]])
 def test_without_a_running_bot_commands_say_where_they_looked(words: list[str]) -> None:
     port = str(free_port())
@@ -115,6 +149,40 @@ def test_something_else_that_answers_is_told_apart_from_a_mergebot() -> None:
             server.shutdown()
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("What answers is no mergebot, or one of another version")
+
+
+class _Loser(BaseHTTPRequestHandler):
+    """Refuses everything as a bot does whose files somebody holds."""
+
+    answer: ClassVar[dict[str, object]] = {
+        "error": "src/x is claimed by ada",
+        "holders": [{"id": "c-1"}],
+    }
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(409)
+        self.end_headers()
+        self.wfile.write(json.dumps(self.answer).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_refusal_is_json_too_for_whoever_asked_for_json(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Loser) as server:
+        Thread(target=server.serve_forever).start()
+        settings = {"MERGEBOT_HOME": str(tmp_path), "MERGEBOT_ADMIN_TOKEN": "t"}
+        settings["MERGEBOT_PORT"] = str(server.server_port)
+        try:
+            wish = ("claim", "add", "src/x", "--task=T", "--repo=o/r", "--branch=b", "--json")
+            refused = run(*wish, settings=settings)
+        finally:
+            server.shutdown()
+    silent = run("status", "--repo=o/r", "--json", settings=settings)
+    assert (refused.code, json.loads(refused.out)) == (1, _Loser.answer)
+    assert refused.err == "src/x is claimed by ada\n"
+    assert (silent.code, json.loads(silent.out)["error"]) == (1, silent.err.strip())
 
 
 def test_what_no_output_takes_is_printed_escaped(capsys: pytest.CaptureFixture[str]) -> None:

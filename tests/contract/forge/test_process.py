@@ -123,7 +123,10 @@ def test_a_wrong_import_is_refused_in_one_sentence(forge: ForgeProcess, tmp_path
     no_name = run("import", str(tmp_path), "--root", root, "--name", "zoe")
 
     assert (no_git.returncode, no_name.returncode) == (1, 2)
-    assert no_git.stderr.startswith("Error: ")
+    sentence = (
+        f"Error: {tmp_path} cannot be imported: '{tmp_path}' does not appear to be a git repo"
+    )
+    assert no_git.stderr.splitlines() == [f"{sentence}sitory."]
     assert "Traceback" not in no_git.stderr + no_name.stderr
     assert forge.call("GET", "/repos/zoe/nothing").status_code == 404
 

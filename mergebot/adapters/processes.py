@@ -4,7 +4,12 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from threading import Thread
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -22,6 +27,23 @@ def die_with_parent(number: signal.Signals) -> None:
 def call_oneself(name: str) -> None:
     """Give this process a name of up to 15 bytes, which `top` and `ps -o comm` show."""
     _libc.prctl(_PR_SET_NAME, name.encode()[:15], 0, 0, 0)
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    """Run a piece of work without waiting for it."""
+    Thread(target=work, daemon=True, name="aside").start()
+
+
+def in_a_process(work: Callable[[], T]) -> T:
+    """Run what computes for long in a fresh process that makes way for others, and wait for it."""
+    context = get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context, initializer=_make_way) as pool:
+        return pool.submit(work).result()
+
+
+def _make_way() -> None:
+    die_with_parent(signal.SIGKILL)
+    os.nice(10)
 
 
 class Forked:

@@ -4,8 +4,10 @@ from functools import partial
 
 import uvicorn
 
+from mergebot.adapters.processes import in_a_process, in_a_thread
 from mergebot.adapters.pulse import HANDS
 from mergebot.services.claim_desk import ClaimDesk
+from mergebot.services.hindsight import Aside
 from mergebot.settings import Settings, admin_token
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
@@ -51,6 +53,7 @@ def web_parts(settings: Settings) -> WebParts:
         seals=parts.notary,
         sign_in=made.sign_in,
         reconciled_at=made.desk.pulse.last,
+        aside=Aside(in_a_thread, in_a_process),
         answered_at=partial(made.desk.pulse.last, HANDS),
         settings=WebSettings(
             public_url=settings.pages,

@@ -17,6 +17,7 @@ from mergebot.domain.wording import HOUR_S, from_iso, iso
 from mergebot.ports.basics import Clock
 from mergebot.ports.runs import Runs
 from mergebot.ports.store import Store
+from mergebot.services.hindsight import Aside, hindsight
 
 HOURS = 24
 ENDED_MAX = 1000
@@ -26,11 +27,12 @@ TWO_POINTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Reads the past of a lane."""
+    """Reads the past of a lane; what takes long is worked out `aside`."""
 
     store: Store
     runs: Runs
     clock: Clock
+    aside: Aside
 
     def of(self, lane: Lane) -> Document:
         """Return landings by hour, time in queue, ejections by reason, and what steps take."""
@@ -39,6 +41,7 @@ class Statistics:
         receipts = self.store.landings(lane, limit=ENDED_MAX)
         waits = [each for each in map(seconds_in_queue, ended) if each is not None]
         usual = self.runs.usual_seconds(lane)
+        snapshot = self.store.read(lane)
         return {
             "at": iso(now),
             "landings_per_hour": landings_by_hour(receipts, now),
@@ -51,8 +54,14 @@ class Statistics:
             "ejections": reasons(ended),
             "steps": [{"name": name, "median_s": round(usual[name], 1)} for name in usual],
             "flaky": self._flaky(lane, receipts[:FLAKY_RUNS_MAX]),
-            "slots": slots_view(self.store.read(lane)),
+            "slots": slots_view(snapshot),
+            "other_workers": self._other_workers(snapshot),
         }
+
+    def _other_workers(self, snapshot: Snapshot) -> Document:
+        key = f"{snapshot.lane.key} {snapshot.capacity.counted}"
+        aside, store = self.aside, self.store
+        return aside.answer(key, snapshot.now, lambda: hindsight(store, snapshot, aside.elsewhere))
 
     def _flaky(self, lane: Lane, receipts: Sequence[Receipt]) -> list[Document]:
         names = [gate_run(each) for each in receipts]

@@ -15,6 +15,7 @@ from mergebot.ports.runs import Logs, Runs
 from mergebot.ports.signing import Seals
 from mergebot.ports.store import Store
 from mergebot.services.claim_desk import ClaimDesk
+from mergebot.services.hindsight import Aside
 from mergebot.services.reporting import Reporting
 from mergebot.services.statistics import Statistics
 
@@ -59,6 +60,7 @@ class WebParts:
     reconciled_at: Callable[[], float | None]
     seals: Seals
     settings: WebSettings
+    aside: Aside
     sign_in: SignIn | None = None
     answered_at: Callable[[], float | None] | None = None
 
@@ -71,4 +73,4 @@ class WebParts:
     @property
     def statistics(self) -> Statistics:
         """Return what reads the past."""
-        return Statistics(self.store, self.runs, self.clock)
+        return Statistics(self.store, self.runs, self.clock, self.aside)

@@ -26,6 +26,7 @@ from mergebot.ports.forge import Permission
 from mergebot.ports.people import SignIn
 from mergebot.ports.store import Commit
 from mergebot.services.claim_desk import ClaimDesk
+from mergebot.services.hindsight import Aside
 from mergebot.web.app import create_app
 from mergebot.web.parts import WebParts, WebSettings
 from tests.support.sample import BASE, LANE, POLICY
@@ -178,6 +179,7 @@ class Website:
         self.sign_in: SignIn | None = None
         self.private: set[str] = set()
         self.reconciled_at: float | None = NOW
+        self.aside = Aside(lambda work: work(), lambda work: work())
         self.settings = WebSettings(
             public_url="http://127.0.0.1:8420",
             forge_url="http://127.0.0.1:3000",
@@ -205,6 +207,7 @@ class Website:
                 private=lambda lane: lane.repo in self.private,
                 reconciled_at=lambda: self.reconciled_at,
                 settings=self.settings,
+                aside=self.aside,
             )
         )
 

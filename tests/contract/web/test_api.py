@@ -150,6 +150,8 @@ def test_claims_and_stats_have_their_twins(site: Website, client: TestClient) ->
         "text": "4 gate slots, and no sign that cores are shared.",
         "hosts": [],
     }
+    assert stats["other_workers"]["rows"] == []
+    assert "6 changes went through a gate, and 20 are needed" in stats["other_workers"]["text"]
     reasons = {each["reason"] for each in stats["ejections"]}
     assert reasons == {"gate_failed", "out_of_scope", "conflict"}
 

@@ -36,7 +36,7 @@ ALLOWED = {
     "public_url": "an address that starts with https:// or http://",
     "workers": "a whole number from 1 to 256",
     "reconcile_seconds": "a number of seconds from 1 to 3600",
-    "sandbox": "bubblewrap or none",
+    "sandbox": "bubblewrap, podman, docker or none",
     "signing_key_file": "a readable file",
     "commit_key_file": "a readable file",
     "commit_email": "an e-mail address",
@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     oauth_client_secret: SecretStr = SecretStr("")
     workers: int = Field(default_factory=lambda: os.cpu_count() or 1, ge=1, le=256)
     reconcile_seconds: float = Field(default=30.0, ge=1, le=3600)
-    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    sandbox: Literal["bubblewrap", "podman", "docker", "none"] = "bubblewrap"
     signing_key_file: Path | None = None
     commit_key_file: Path | None = None
     commit_email: str = ""

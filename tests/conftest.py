@@ -10,7 +10,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ("tests.support.attacks", "tests.support.github_report")
+pytest_plugins = ("tests.support.attacks", "tests.support.engines", "tests.support.github_report")
 
 SEED_VARIABLE = "MERGEBOT_TEST_SEED"
 DEFAULT_SEED = 20_261_129

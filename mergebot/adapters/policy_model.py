@@ -25,11 +25,17 @@ _DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,6})m)?(?:(\d{1,6})s)?")
 _HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _PRODUCER = "an App's slug, an App's number, or @ and the login of an account"
 _PRODUCERS = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?|@[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SHA256 = "[0-9a-f]{64}"
+_REPOSITORY = (
+    r"(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?/)?"
+    r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*"
+)
 _NAMES = {
     "step": r"[a-z0-9][a-z0-9 _.-]{0,63}",
     "unit": UNIT.pattern,
     "contract": r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}",
     "variable": r"[A-Za-z_][A-Za-z0-9_]{0,99}=[^\0\n]*",
+    "image": rf"(?:sha256:{_SHA256}|(?!sha256:){_REPOSITORY}(?::[A-Za-z0-9_][A-Za-z0-9_.-]{{0,127}})?(?:@sha256:{_SHA256})?)",
     "owner": r"@[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?:/[A-Za-z0-9][A-Za-z0-9_.-]{0,99})?",
 }
 
@@ -166,6 +172,12 @@ def _setup(text: str) -> str:
     return _command(text) if text else text
 
 
+def _image(text: str) -> str:
+    if len(text) > 255:  # noqa: PLR2004 - as long as engines take
+        raise refused()
+    return _like("image")(text) if text else text
+
+
 def _field(allowed: str, **rules: Any) -> Any:
     return Field(description=allowed, **rules)
 
@@ -182,6 +194,7 @@ _LABEL = "one line of 1 to 100 characters"
 _PATTERNS = "a list of patterns"
 _SWITCH = "true or false"
 _REDS = f"a whole number from 0 to {REDS_MAX}"
+_IMAGE = 'an image such as "ghcr.io/acme/gate@sha256:...", or nothing'
 _MANY = "a whole number from 0 to 100000"
 
 
@@ -247,6 +260,7 @@ class Gate(Section):
         "a list of NAME=value, each on one line", default=["CI=true"]
     )
     network: bool = _field(_SWITCH, default=False)
+    image: Annotated[str, AfterValidator(_image)] = _field(_IMAGE, default="")
     keep: list[Annotated[str, AfterValidator(_folder)]] = _field(
         "a list of paths", default=[".venv", "node_modules"]
     )

@@ -282,6 +282,7 @@ def _gate(rules: Rules) -> GateSpec:
         keep=_unique(gate.keep),
         network=gate.network,
         external=_external(gate.external),
+        image=gate.image,
     )
 
 

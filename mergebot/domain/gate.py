@@ -48,7 +48,10 @@ class ExternalChecks:
 
 @dataclass(frozen=True, slots=True)
 class GateSpec:
-    """What must be green on a merged commit, and the surroundings that the steps get."""
+    """What must be green on a merged commit, and the surroundings that the steps get.
+
+    `image` is the container image that they run in, "" for the programs of the host.
+    """
 
     steps: tuple[Step, ...]
     timeout_s: float
@@ -57,6 +60,7 @@ class GateSpec:
     keep: tuple[str, ...] = ()
     network: bool = False
     external: ExternalChecks = ExternalChecks()
+    image: str = ""
 
     @property
     def empty(self) -> bool:
@@ -64,11 +68,18 @@ class GateSpec:
         return not (self.steps or self.external.checks)
 
     @property
+    def image_moves(self) -> bool:
+        """Tell whether the image may be another one tomorrow: it is named by a tag alone."""
+        return bool(self.image) and not self.image.startswith("sha256:") and "@" not in self.image
+
+    @property
     def digest(self) -> str:
         """Return the identity of this gate: two gates with one digest ask the same questions."""
         document = asdict(self)
         if not self.external.checks:
             del document["external"]
+        if not self.image:
+            del document["image"]
         text = json.dumps(document, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -6,7 +6,7 @@ Both are sealed by the worker that saw them pass, so that an entry that somebody
 counts for nothing. What a step passed with beside its named inputs may be a change that never
 lands, so its result counts only for the same change, and for commits that contain the one it was
 on. Nothing is kept of a gate with network or external checks, which ask a world
-that changes, nor of a flaky pass.
+that changes, of one in an image that is named by a tag, which may move, nor of a flaky pass.
 """
 
 import hashlib
@@ -71,7 +71,8 @@ def step_name(spec: GateSpec, step: Step, files: Sequence[FileAt], caches: str) 
     patterns = [found for text in step.inputs if isinstance(found := parse(text), Pattern)]
     cover = Cover(patterns)
     read = sorted((each.path, each.mode, each.id) for each in files if cover.covers(each.path))
-    return _digest(["step", step.name, step.run, spec.environment, caches, step.inputs, read])
+    surroundings = [spec.environment, *([spec.image] if spec.image else [])]
+    return _digest(["step", step.name, step.run, *surroundings, caches, step.inputs, read])
 
 
 def own_name(name: str, changes: Sequence[Change]) -> str:
@@ -82,7 +83,7 @@ def own_name(name: str, changes: Sequence[Change]) -> str:
 
 def may_keep(spec: GateSpec) -> bool:
     """Tell whether the gate's results depend on the commit alone."""
-    return not spec.network and not spec.external.checks
+    return not spec.network and not spec.external.checks and not spec.image_moves
 
 
 def worth_keeping(step: StepResult) -> bool:

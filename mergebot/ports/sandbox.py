@@ -12,7 +12,10 @@ from mergebot.domain.ids import Lane
 
 @dataclass(frozen=True, slots=True)
 class StepOrder:
-    """One step to run in the tree at `workspace`; `keep` are cache directories to mount read-only."""
+    """One step to run in the tree at `workspace`; `keep` are cache directories to mount read-only.
+
+    `image` is the container image to run it in, "" for the programs of the host.
+    """
 
     step: Step
     workspace: str
@@ -20,6 +23,7 @@ class StepOrder:
     network: bool
     timeout_s: float
     keep: Mapping[str, str] = field(default_factory=dict)
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,11 @@ class SandboxFailed(Exception):
 class Sandbox(Protocol):
     """Runs candidate code where it can reach nothing, and leaves no process behind."""
 
-    def check(self) -> str:
-        """Return "" when it works here, else one sentence that says what to do."""
+    def check(self, image: str | None = None) -> str:
+        """Return "" when it works here, else one sentence that says what to do.
+
+        `image` is that of a gate, "" where it has none; None asks about this host alone.
+        """
         ...
 
     def run(
@@ -78,6 +85,10 @@ class Sandbox(Protocol):
         `output` gets what the step prints as it prints it. `wanted` is asked about every 100 ms;
         once it says no, the whole process tree is killed.
         """
+        ...
+
+    def sweep(self) -> None:
+        """End what is left of steps whose workspace is gone: their worker died without ending them."""
         ...
 
 

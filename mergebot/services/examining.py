@@ -16,6 +16,7 @@ from mergebot.domain.pulls import Permission
 from mergebot.domain.wording import listed
 from mergebot.ports.checkup import Checkup, Webhook
 from mergebot.ports.errors import Refused
+from mergebot.ports.sandbox import Sandbox
 from mergebot.services.admitting import queue_policy
 from mergebot.services.branch_rules import satisfied
 from mergebot.services.findings import Finding
@@ -57,8 +58,11 @@ def commit_key(checkup: Checkup, line: str, email: str, *, login: str) -> Findin
 _NOREPLY = re.compile(r"(?:\d+\+)?(?P<login>[A-Za-z0-9-]+)@users\.noreply\.")
 
 
-def examine(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
-    """Yield what is found about one repository; raises Unavailable, Refused."""
+def examine(parts: Parts, checkup: Checkup, repo: str, *, sandbox: Sandbox) -> Iterator[Finding]:
+    """Yield what is found about one repository; raises Unavailable, Refused.
+
+    `sandbox` is what its gates would run in on this host.
+    """
     permission = parts.forge.permission(repo, parts.forge.me())
     has = f"the bot has {permission.name.lower()} permission"
     needs = "" if permission >= Permission.WRITE else "give it write permission, or more"
@@ -69,6 +73,7 @@ def examine(parts: Parts, checkup: Checkup, repo: str) -> Iterator[Finding]:
     yield finding
     rules = parts.forge.branch_rules(repo, lane.trunk)
     if policy is not None:
+        yield from _image(lane, policy, sandbox)
         yield _landable(lane, satisfied(parts, rules), policy)
         yield from _producers(lane, rules, policy)
     yield _guard(checkup, lane, rules)
@@ -114,6 +119,19 @@ def _rules(parts: Parts, lane: Lane) -> tuple[Policy | None, Finding]:
             return None, Finding(
                 about, f"there is none on {lane.trunk}", "add one: `mergebot init`"
             )
+
+
+def _image(lane: Lane, policy: Policy, sandbox: Sandbox) -> Iterator[Finding]:
+    """Tell whether gates find here what the rules want them to run in."""
+    about, image = f"{lane.repo}: image", policy.gate.image
+    trouble = sandbox.check(image) if policy.gate.steps else ""
+    if trouble:
+        yield Finding(about, trouble, "until then a gate on this host halts the queue")
+    elif policy.gate.image_moves:
+        hint = "a tag may move, so no result is reused: name it by its digest"
+        yield Finding(about, f"{image} is here and starts", hint=hint)
+    elif image:
+        yield Finding(about, f"{image} is here and starts")
 
 
 def _landable(lane: Lane, rules: BranchRules, policy: Policy) -> Finding:

@@ -176,6 +176,7 @@ class _Gate:
         """Return the identity of what the setup leaves: it sees the trunk's top files alone."""
         spec, tip = self.order.spec, self.source.setup_from
         key = [spec.setup, spec.keep, spec.environment, self.source.git.root_files(tip)]
+        key += [spec.image] if spec.image else []
         return hashlib.sha256(json.dumps(key).encode()).hexdigest()
 
     def _set_up(self, workspace: str) -> Mapping[str, str]:

@@ -4,7 +4,8 @@ import structlog
 
 from mergebot.domain.ids import Lane
 from mergebot.domain.lane import RunOrder
-from mergebot.ports.sandbox import Workspaces
+from mergebot.ports.errors import Unavailable
+from mergebot.ports.sandbox import Sandbox, SandboxFailed, Workspaces
 from mergebot.ports.store import Store
 from mergebot.services.chain import Chain, bring_tip
 from mergebot.services.external import Trial, Watch
@@ -37,7 +38,11 @@ def gate(parts: Parts, keeper: Gatekeeper, lane: Lane, run: str) -> None:
     keeper.gate(lane, run, Source(git, chain.rebuild, snapshot.tip, trial, ended))
 
 
-def sweep(store: Store, workspaces: Workspaces) -> None:
+def sweep(store: Store, workspaces: Workspaces, *, sandbox: Sandbox) -> None:
     """Remove what gates left on this host whose worker died; raises Unavailable."""
     running = [run for lane in store.lanes() for run in store.read(lane).runs]
     workspaces.sweep(running)
+    try:
+        sandbox.sweep()
+    except SandboxFailed as error:
+        raise Unavailable(str(error)) from error

@@ -17,6 +17,7 @@ from mergebot.domain.watching import label_of
 from mergebot.domain.wording import count, duration
 from mergebot.ports.checkup import Checkup
 from mergebot.ports.errors import Refused, Unavailable
+from mergebot.ports.sandbox import Sandbox
 from mergebot.services.admitting import queue_policy
 from mergebot.services.examining import examine
 from mergebot.services.findings import Finding
@@ -27,15 +28,18 @@ from mergebot.services.trunk import KNOWN_LANDINGS
 BY_ITSELF = "nothing to do: the reconciler sees to it within a round"
 
 
-def inspect(parts: Parts, checkup: Checkup, repo: str) -> list[Finding]:
-    """Return everything found about one repository; what cannot be asked is a finding too."""
+def inspect(parts: Parts, checkup: Checkup, repo: str, *, sandbox: Sandbox) -> list[Finding]:
+    """Return everything found about one repository; what cannot be asked is a finding too.
+
+    `sandbox` is what its gates would run in on this host.
+    """
     try:
         repository = repository_of(parts, repo)
     except (Unavailable, Refused) as error:
         advice = "check MERGEBOT_REPOS, the token, and that the bot may see it"
         return [Finding(repo, str(error), advice)]
     lane = next((each for each in parts.store.lanes() if each.repo_id == repository.id), None)
-    found = [*_asked(repo, lambda: examine(parts, checkup, repo))]
+    found = [*_asked(repo, lambda: examine(parts, checkup, repo, sandbox=sandbox))]
     if lane is None:
         return [*found, Finding(repo, "it was never looked at", "start `mergebot up`")]
     return [*found, *_asked(repo, lambda: _compare(parts, lane))]

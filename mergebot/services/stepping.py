@@ -85,8 +85,15 @@ class Room:
         """Return the order for one step."""
         pairs = (each.partition("=") for each in self.spec.environment)
         environment = {name: value for name, _, value in pairs}
-        network = self.spec.network
-        return StepOrder(step, self.workspace, environment, network, step.timeout_s, self.keep)
+        return StepOrder(
+            step=step,
+            workspace=self.workspace,
+            environment=environment,
+            network=self.spec.network,
+            timeout_s=step.timeout_s,
+            keep=self.keep,
+            image=self.spec.image,
+        )
 
 
 Ended = StepResult | Failed

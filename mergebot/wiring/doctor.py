@@ -13,7 +13,7 @@ from mergebot.services.findings import Finding
 from mergebot.services.inspecting import inspect
 from mergebot.settings import Settings
 from mergebot.wiring.desk import committer_of, credentials_of, desk, redactor_for
-from mergebot.wiring.gates import trouble_with
+from mergebot.wiring.gates import sandbox, trouble_with
 from mergebot.wiring.redis import check_redis, redis_about
 
 GIT_MIN = (2, 39)
@@ -30,10 +30,10 @@ class Doctor:
 
     def host(self) -> list[Finding]:
         """Return what this machine brings along."""
-        sandbox = trouble_with(self.settings.sandbox)
+        trouble = trouble_with(self.settings.sandbox)
         name = self.settings.sandbox
-        shown = Finding("sandbox", f"{name} works here") if not sandbox else None
-        return [_git(), shown or Finding("sandbox", sandbox, "gates cannot run on this host")]
+        shown = Finding("sandbox", f"{name} works here") if not trouble else None
+        return [_git(), shown or Finding("sandbox", trouble, "gates cannot run on this host")]
 
     def redis(self) -> Finding:
         """Return whether Redis is there and fit to hold a queue."""
@@ -83,7 +83,8 @@ class Doctor:
             names = self.settings.repos or parts.forge.reachable()
         except (Refused, Unavailable) as error:
             return [Finding("installations", str(error), "check the App and its key")]
-        found = [each for repo in names for each in inspect(parts, checkup, repo)]
+        gates = sandbox(self.settings.sandbox)
+        found = [each for repo in names for each in inspect(parts, checkup, repo, sandbox=gates)]
         if not names:
             advice = "install it on the repositories that want a queue"
             found.append(Finding("installations", "the App is not installed anywhere", advice))

@@ -63,7 +63,7 @@ class _Sweeping:
         """Sweep where it is time."""
         if monotonic() >= self._next:
             self._next = monotonic() + SWEEP_S
-            sweep(desk.parts.store, desk.workspaces)
+            sweep(desk.parts.store, desk.workspaces, sandbox=desk.gatekeeper.sandbox)
 
 
 def _take_in(desk: Desk) -> None:

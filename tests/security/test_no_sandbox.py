@@ -10,7 +10,7 @@ from mergebot.domain.gate import Lack, NoVerdict
 from mergebot.domain.reasons import Reason
 from mergebot.domain.settling import settle
 from tests.support.builders import TIP, gating, run, snapshot
-from tests.support.stack import stack
+from tests.support.stack import RULES, stack
 from tests.support.waiting import eventually
 
 NOTHING_STARTS = "#!/bin/sh\necho 'bwrap: No permissions to make a namespace' >&2\nexit 1\n"
@@ -32,6 +32,19 @@ def test_other_infrastructure_halts_nothing() -> None:
     result = NoVerdict("the worker went silent")
     decision = settle(Decision(snapshot(gating(1, TIP), runs=(run("run1", result),))))
     assert decision.snapshot.state.halt is None
+
+
+IN_AN_IMAGE = f'[gate]\nimage = "acme/nonesuch:1"\n{RULES}'
+
+
+@pytest.mark.slow
+def test_where_no_engine_answers_nothing_runs(tmp_path: Path) -> None:
+    nowhere = {"MERGEBOT_SANDBOX": "docker", "DOCKER_HOST": f"unix://{tmp_path}/docker.sock"}
+    with stack(tmp_path, nowhere, rules=IN_AN_IMAGE) as bot:
+        eventually(lambda: bot.queue().get("halted"), within_s=60, what="the lane is halted")
+        assert "the sandbox cannot start: docker " in bot.queue()["halted"]["reason"]
+        assert bot.landing("waits")
+        assert bot.trunk() == ["Begin"]
 
 
 @pytest.mark.slow

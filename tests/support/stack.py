@@ -243,15 +243,17 @@ Made = TypeVar("Made", bound=Stack)
 
 
 @contextmanager
-def stack(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[Stack]:
+def stack(
+    root: Path, settings: Mapping[str, str] | None = None, *, rules: str = RULES
+) -> Iterator[Stack]:
     """Run the whole product under `root`, with more settings, and leave no process behind."""
-    with stack_of(Stack, root, settings) as running:
+    with stack_of(Stack, root, settings, rules=rules) as running:
         yield running
 
 
 @contextmanager
 def stack_of(
-    kind: type[Made], root: Path, settings: Mapping[str, str] | None = None
+    kind: type[Made], root: Path, settings: Mapping[str, str] | None = None, *, rules: str = RULES
 ) -> Iterator[Made]:
     """Run a stack of some kind under `root`, and leave no process behind."""
     with ForgeProcess(root / "forge") as forge:
@@ -265,7 +267,8 @@ def stack_of(
         hook = {"name": "web", "active": True, "events": ["*"]}
         hook |= {"config": config | {"secret": SECRET}}
         assert forge.call("POST", f"/repos/{REPO}/hooks", hook, token=alice).ok
-        bot = kind(root, forge, _first_commit(forge, root / "work"), port, settings or {})
+        work = _first_commit(forge, root / "work", rules)
+        bot = kind(root, forge, work, port, settings or {})
         try:
             bot.start()
             yield bot
@@ -274,11 +277,11 @@ def stack_of(
             bot.stop()
 
 
-def _first_commit(forge: ForgeProcess, path: Path) -> Work:
+def _first_commit(forge: ForgeProcess, path: Path, rules: str) -> Work:
     path.mkdir()
     work = Work(path, forge.remote(REPO, "alice"))
     work.git("init", "-q", "-b", "main")
     work.git("remote", "add", "origin", work.remote)
-    work.commit("Begin", {".mergebot.toml": RULES, "test.sh": GATE})
+    work.commit("Begin", {".mergebot.toml": rules, "test.sh": GATE})
     work.push("-q", "HEAD:refs/heads/main")
     return work

@@ -21,11 +21,12 @@ from mergebot.adapters.redact import Redactor
 from mergebot.adapters.sandbox.plain import Plain
 from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.capacity import Cores
-from mergebot.domain.gate import Failed, GateSpec, NoVerdict, Passed, Step
+from mergebot.domain.gate import Failed, GateSpec, Lack, NoVerdict, Passed, Step
 from mergebot.domain.ids import Sha
 from mergebot.domain.lane import RunOrder
 from mergebot.domain.reasons import Reason
 from mergebot.ports.errors import Unavailable
+from mergebot.ports.sandbox import Sandbox, StepEnd, StepOrder
 from mergebot.services.gatekeeper import Gatekeeper, Source
 from tests.support.builders import LANE, sha
 from tests.support.gitrepo import Entry, Repo
@@ -44,6 +45,7 @@ class Host:
     runs: MemoryRuns = field(default_factory=MemoryRuns)
     logs: MemoryLogs = field(default_factory=MemoryLogs)
     asked: int = 0
+    sandbox: Sandbox = field(default_factory=Plain)
 
     @property
     def keeper(self) -> Gatekeeper:
@@ -52,7 +54,7 @@ class Host:
         return Gatekeeper(
             runs=self.runs,
             logs=self.logs,
-            sandbox=Plain(),
+            sandbox=self.sandbox,
             workspaces=DirectoryWorkspaces(self.home / "gates"),
             caches=DirectoryCaches(self.home / "caches"),
             clock=SystemClock(),
@@ -257,6 +259,33 @@ def test_setup_runs_once_on_the_trunk_and_candidates_get_what_it_left(host: Host
     assert isinstance(result, Passed)
     assert "setup" not in host.log()
     assert "evil" not in host.log()
+
+
+def test_an_image_that_this_sandbox_runs_none_of_runs_nothing(host: Host) -> None:
+    result = host.result(step("true"), image="acme/gate:1")
+    assert isinstance(result, NoVerdict)
+    assert result.lack is Lack.SANDBOX
+    assert "the rules name the image acme/gate:1" in result.why
+
+
+def test_setup_and_steps_run_in_the_image_and_another_one_gets_caches_of_its_own(
+    host: Host,
+) -> None:
+    images: list[str] = []
+
+    class AnyImage(Plain):
+        """Runs every image as if it were this host."""
+
+        def run(
+            self, order: StepOrder, output: Callable[[bytes], None], wanted: Callable[[], bool]
+        ) -> StepEnd:
+            images.append(order.image)
+            return Plain().run(replace(order, image=""), output, wanted)
+
+    in_image = replace(host, sandbox=AnyImage())
+    for image in ("acme/gate:1", "acme/gate:1", "acme/gate:2"):
+        assert isinstance(in_image.result_of(replace(CACHED, image=image)), Passed)
+    assert images == ["acme/gate:1"] * 3 + ["acme/gate:2"] * 2
 
 
 def test_setup_runs_again_once_the_trunk_changed_and_the_last_two_caches_stay(host: Host) -> None:

@@ -8,7 +8,14 @@ import pytest
 from mergebot.domain.candidate import Landed, Verified
 from mergebot.domain.gate import Failed, GateSpec, Passed, StepResult, Verdict
 from mergebot.domain.ids import Sha
-from mergebot.domain.keeping import KeptStep, KeptVerdict, kept_of, verdict_text
+from mergebot.domain.keeping import (
+    KeptStep,
+    KeptVerdict,
+    kept_of,
+    may_keep,
+    step_name,
+    verdict_text,
+)
 from mergebot.domain.landing import remade
 from mergebot.domain.lane import Green
 from mergebot.ports.signing import KEPT
@@ -81,6 +88,23 @@ def test_nothing_is_kept_of_a_gate_with_network(host: Host) -> None:
     gate = GateSpec((step("cat src/a", inputs=SOURCES),), 60.0, network=True)
     host.result_of(gate)
     assert steps_of(host.result_of(gate)) == [("test", "")]
+
+
+PINNED = f"acme/gate@sha256:{'0a' * 32}"
+
+
+def test_another_image_asks_another_question() -> None:
+    gate = GateSpec((step("cat src/a", inputs=SOURCES),), 60.0)
+    other = replace(gate, image=PINNED)
+    assert replace(other, image="").digest == gate.digest
+    assert other.digest != gate.digest
+    assert step_name(gate, gate.steps[0], (), "") != step_name(other, gate.steps[0], (), "")
+
+
+def test_what_ran_in_an_image_whose_name_may_move_is_not_kept() -> None:
+    images = ("", PINNED, PINNED.partition("@")[2], "acme/gate:1", "acme/gate")
+    kept = [each for each in images if may_keep(GateSpec((step("true"),), 60.0, image=each))]
+    assert kept == list(images[:3])
 
 
 def test_nothing_is_kept_of_a_red_run(host: Host) -> None:

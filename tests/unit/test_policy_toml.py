@@ -136,6 +136,40 @@ def test_the_bounds_of_a_fleet_reach_the_policy() -> None:
     )
 
 
+DIGEST = f"sha256:{'0a' * 32}"
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["", "gate", "debian:12", "ghcr.io/acme/gate:v1.2_x", f"localhost:5000/a/b-c@{DIGEST}", DIGEST],
+)
+def test_an_image_is_named_as_engines_do(image: str) -> None:
+    assert accepted(f"[gate]\nimage = '{image}'").gate.image == image
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *(
+            "-v",
+            "--privileged",
+            " gate",
+            "gate ",
+            "Gate",
+            "a//b",
+            "/gate",
+            "gate:",
+            "docker://gate",
+        ),
+        *("a,b", "gate@sha256:12", f"{DIGEST}0", "oci-archive:/etc/passwd", "a\tb", "a" * 256),
+    ],
+)
+def test_what_names_no_image_is_refused(image: str) -> None:
+    (fault,) = faults(f"[gate]\nimage = '{image}'")
+    assert fault.startswith("gate.image is ")
+    assert fault.endswith('it must be an image such as "ghcr.io/acme/gate@sha256:...", or nothing.')
+
+
 @pytest.mark.parametrize("value", ["cost_max = -1", "cost_max = nan", 'cost_unit = "US $"'])
 def test_a_ceiling_that_is_none_is_refused(value: str) -> None:
     (fault,) = faults(f"[fleet]\n{value}")

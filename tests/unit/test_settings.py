@@ -91,7 +91,7 @@ def test_what_is_wrong_is_named_with_what_was_found_and_what_is_allowed(
         monkeypatch,
         MERGEBOT_PORT="0",
         MERGEBOT_REPOS="norepo",
-        MERGEBOT_SANDBOX="docker",
+        MERGEBOT_SANDBOX="chroot",
         MERGEBOT_REDIS_URL="http://localhost",
         MERGEBOT_RECONCILE_SECONDS="soon",
         MERGEBOT_PUBLIC_URL="example.org",
@@ -102,7 +102,7 @@ def test_what_is_wrong_is_named_with_what_was_found_and_what_is_allowed(
     told = faults()
     assert len(told) == 9
     assert "MERGEBOT_PORT is '0'; allowed is a whole number from 1 to 65535." in told
-    assert "MERGEBOT_SANDBOX is 'docker'; allowed is bubblewrap or none." in told
+    assert "MERGEBOT_SANDBOX is 'chroot'; allowed is bubblewrap, podman, docker or none." in told
     assert "MERGEBOT_REPOS is 'norepo'; allowed is owner/name, several separated by commas." in told
 
 

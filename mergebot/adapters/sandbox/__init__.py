@@ -1,1 +1,1 @@
-"""Running candidate code: bubblewrap where it can reach nothing, plain where that was chosen."""
+"""Running candidate code: where it can reach nothing, or plain where that was chosen."""

@@ -1,6 +1,7 @@
 """What one step may use of its host, each bound with its reason."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 MIB = 1024 * 1024
@@ -38,3 +39,15 @@ class Bounds:
     file_bytes: int = 8 * 1024 * MIB
     processes: int = 4096
     open_files: int = 16384
+
+    def rlimits(self, others: int) -> Mapping[str, int]:
+        """Return the limits of each process by the kernel's name for them.
+
+        `others` counts the threads that the step's user has already: the kernel counts them together.
+        """
+        return {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_FSIZE": self.file_bytes,
+            "RLIMIT_NOFILE": self.open_files,
+            "RLIMIT_NPROC": self.processes + others,
+        }

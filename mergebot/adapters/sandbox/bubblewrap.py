@@ -17,6 +17,7 @@ from threading import Lock
 
 from mergebot.adapters.sandbox import rootfs, seccomp
 from mergebot.adapters.sandbox.bounds import Bounds
+from mergebot.adapters.sandbox.images import no_images
 from mergebot.adapters.sandbox.ownership import (
     hand_over,
     inner_path,
@@ -76,8 +77,10 @@ class Bubblewrap:
     search: str = field(default_factory=lambda: os.environ.get("PATH", ""))
     output_bytes_max: int = limits.OUTPUT_BYTES_MAX
 
-    def check(self) -> str:
+    def check(self, image: str | None = None) -> str:
         """Start `true` and return "" when that worked, else what to do, in one sentence."""
+        if image:
+            return no_images(image, "bubblewrap")
         said: list[bytes] = []
         with TemporaryDirectory(prefix="mergebot-check-") as place:
             order = StepOrder(Step("check", "true", CHECK_S), place, {}, False, CHECK_S)
@@ -94,6 +97,8 @@ class Bubblewrap:
         self, order: StepOrder, output: Callable[[bytes], None], wanted: Callable[[], bool]
     ) -> StepEnd:
         """Run one step; raises SandboxFailed when bubblewrap could not start it."""
+        if order.image:
+            raise SandboxFailed(no_images(order.image, "bubblewrap"))
         program = shutil.which("bwrap", path=f"{self.search}:{rootfs.SYSTEM_PATH}")
         if not program:
             raise SandboxFailed(
@@ -110,6 +115,9 @@ class Bubblewrap:
             end = Watcher(output, order.timeout_s, self.output_bytes_max).run(launch, wanted)
             return _judge(end, os.pread(int(status), 65536, 0)) if isinstance(end, Ended) else end
 
+    def sweep(self) -> None:
+        """Find nothing: a step of bubblewrap dies with its worker."""
+
     def _launch(self, program: list[str], order: StepOrder, sources: _Sources) -> Launch:
         return Launch(
             argv=(*program, "--", SHELL, "-c", order.step.run),
@@ -120,7 +128,7 @@ class Bubblewrap:
             uid=sources.uid,
             fds=tuple(sources.fds),
             stage=tuple(sources.stage),
-            others=threads_of_worker() if sources.uid is None else 0,
+            rlimits=self.bounds.rlimits(threads_of_worker() if sources.uid is None else 0),
         )
 
     def _options(self, order: StepOrder, sources: _Sources) -> list[str]:

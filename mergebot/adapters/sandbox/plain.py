@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mergebot.adapters.sandbox.bounds import Bounds
+from mergebot.adapters.sandbox.images import no_images
 from mergebot.adapters.sandbox.ownership import inner_path, make_place, threads_of_worker
 from mergebot.adapters.sandbox.watch import Ended, Launch, Watcher
 from mergebot.domain import limits
@@ -36,14 +37,18 @@ class Plain:
     search: str = field(default_factory=lambda: os.environ.get("PATH", os.defpath))
     output_bytes_max: int = limits.OUTPUT_BYTES_MAX
 
-    def check(self) -> str:
+    def check(self, image: str | None = None) -> str:
         """Return "" when there is a shell, else what to do."""
+        if image:
+            return no_images(image, "none")
         return "" if Path(SHELL).exists() else f"install a shell as {SHELL}; steps need one."
 
     def run(
         self, order: StepOrder, output: Callable[[bytes], None], wanted: Callable[[], bool]
     ) -> StepEnd:
         """Run one step; raises SandboxFailed when it could not be started."""
+        if order.image:
+            raise SandboxFailed(no_images(order.image, "none"))
         marker = secrets.token_hex(16)
         _copy_caches(order)
         with TemporaryDirectory(prefix="mergebot-home-", ignore_cleanup_errors=True) as home:
@@ -60,13 +65,16 @@ class Plain:
                 cwd=order.workspace,
                 workspace=order.workspace,
                 bounds=self.bounds,
-                others=threads_of_worker(),
+                rlimits=self.bounds.rlimits(threads_of_worker()),
             )
             try:
                 end = Watcher(output, order.timeout_s, self.output_bytes_max).run(launch, wanted)
             finally:
                 _kill_marked(f"{MARKER}={marker}".encode())
         return Exited(end.code, end.seconds, end.use) if isinstance(end, Ended) else end
+
+    def sweep(self) -> None:
+        """Find nothing: a step dies with its worker."""
 
 
 def _copy_caches(order: StepOrder) -> None:

@@ -33,6 +33,7 @@ LIMITS_LOOK_S = 1.0
 THREADS_LOOKED_AT = 256
 DISK_LOOK_S = 10.0
 DISK_LOOK_MAX_S = 1.0
+AFTER_S = 8.0
 MIB = 1024 * 1024
 
 Order = dict[str, Any]
@@ -186,6 +187,34 @@ def end_all() -> None:
         select.select([], [], [], 0.005)
 
 
+def leave(grace_s: float) -> None:
+    """Give what helped to run the step this long to clean up behind it and end by itself."""
+    until = time.monotonic() + grace_s
+    while time.monotonic() < until and reap({}):
+        if select.select([CONTROL], [], [], 0.005)[0]:
+            return
+
+
+def run_after(order: Order) -> None:
+    """Run the order's last command to its end, or to its time, and leave nothing of it behind."""
+    command = order["after"]
+    if not command:
+        return
+    pid = os.fork()
+    if not pid:
+        try:
+            os.dup2(OUTPUT, REPORT)
+            os.execve(command[0], command, order["environment"])  # noqa: S606  there is no shell here to avoid
+        finally:
+            os._exit(127)
+    until = time.monotonic() + AFTER_S
+    done: dict[int, int] = {}
+    while pid not in done and time.monotonic() < until:
+        reap(done)
+        select.select([], [], [], 0.005)
+    end_all()
+
+
 def send(pid: int, number: signal.Signals) -> None:
     """Send a signal to a process that may have ended meanwhile."""
     with suppress(ProcessLookupError, PermissionError):
@@ -289,7 +318,11 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), OUTPUT)
     watch = Watch(order)
     report = supervise(step, watch)
+    if "status" in report:
+        leave(order["grace_s"])
     end_all()
+    if "status" not in report:
+        run_after(order)
     os.write(REPORT, json.dumps(report | watch.used()).encode() + b"\n")
 
 

@@ -29,8 +29,9 @@ SAID_BYTES = 4096
 class Launch:
     """What the supervisor starts; `fds` stay open for it, `uid` is None to stay who we are.
 
-    With a `uid`, the directories in `stage` are shown to it as /tmp/0, /tmp/1 and so on. `others`
-    counts the threads that the step's user has already: the kernel counts them together.
+    With a `uid`, the directories in `stage` are shown to it as /tmp/0, /tmp/1 and so on. Where it
+    has to kill, it runs the command `after` then, for what is not below it. What is left below it
+    once the step ended by itself is killed after `grace_s`.
     """
 
     argv: tuple[str, ...]
@@ -41,16 +42,12 @@ class Launch:
     uid: int | None = None
     fds: tuple[int, ...] = ()
     stage: tuple[str, ...] = ()
-    others: int = 0
+    rlimits: Mapping[str, int] = field(default_factory=dict)
+    after: tuple[str, ...] = ()
+    grace_s: float = 0.0
 
     def order(self) -> bytes:
         """Return the line that the supervisor reads."""
-        rlimits = {
-            "RLIMIT_CORE": 0,
-            "RLIMIT_FSIZE": self.bounds.file_bytes,
-            "RLIMIT_NOFILE": self.bounds.open_files,
-            "RLIMIT_NPROC": self.bounds.processes + self.others,
-        }
         document = {
             "argv": self.argv,
             "environment": dict(self.environment),
@@ -58,7 +55,9 @@ class Launch:
             "workspace": self.workspace,
             "uid": self.uid,
             "stage": self.stage,
-            "rlimits": rlimits,
+            "rlimits": dict(self.rlimits),
+            "after": self.after,
+            "grace_s": self.grace_s,
             "memory_bytes": self.bounds.memory_bytes,
             "disk_bytes": self.bounds.disk_bytes,
             "processes": self.bounds.processes,

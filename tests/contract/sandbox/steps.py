@@ -1,7 +1,7 @@
 """Builders for the tests of the sandboxes."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 
@@ -15,12 +15,14 @@ class Bench:
 
     sandbox: Sandbox
     workspace: Path
+    image: str = ""
     printed: bytearray = field(default_factory=bytearray)
     wanted: Event = field(default_factory=Event)
 
     def order(self, command: str, *, timeout_s: float = 20, network: bool = False) -> StepOrder:
         step = Step("step", command, timeout_s)
-        return StepOrder(step, str(self.workspace), {"CI": "true"}, network, timeout_s)
+        workspace = str(self.workspace)
+        return StepOrder(step, workspace, {"CI": "true"}, network, timeout_s, image=self.image)
 
     def runs(
         self,
@@ -33,9 +35,7 @@ class Bench:
     ) -> StepEnd:
         self.printed.clear()
         order = self.order(command, timeout_s=timeout_s, network=network)
-        order = StepOrder(
-            order.step, order.workspace, order.environment, network, timeout_s, keep or {}
-        )
+        order = replace(order, keep=keep or {})
         return self.sandbox.run(order, self.printed.extend, wanted)
 
     @property

@@ -6,6 +6,7 @@ from pathlib import Path
 from mergebot.adapters.clock import SystemClock
 from mergebot.adapters.memory.runs import MemoryRuns
 from mergebot.adapters.memory.store import MemoryStore
+from mergebot.adapters.sandbox.plain import Plain
 from mergebot.adapters.workspaces import DirectoryWorkspaces
 from mergebot.domain.lane import Checking, LaneState
 from mergebot.ports.store import Commit
@@ -24,6 +25,6 @@ def test_a_sweep_leaves_what_runs_and_what_is_new(tmp_path: Path) -> None:
     for old in (kept, lost):
         os.utime(old, (0, 0))
 
-    sweep(store, workspaces)
+    sweep(store, workspaces, sandbox=Plain())
 
     assert sorted(tmp_path.iterdir()) == sorted([Path(kept), Path(new)])

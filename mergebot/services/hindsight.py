@@ -42,6 +42,9 @@ Work = Callable[[], Document]
 Played = Mapping[int, Measures]
 Elsewhere = Callable[[Callable[[], Played]], Played]
 PENDING: Document = {
+    "at": None,
+    "changes": None,
+    "workers": None,
     "text": "What one worker more or less would have done last week is being worked out.",
     "rows": [],
 }

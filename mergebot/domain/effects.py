@@ -104,6 +104,19 @@ class ClosePull:
 
 
 @dataclass(frozen=True, slots=True)
+class React:
+    """Answer a comment with a reaction."""
+
+    comment: int
+    content: str
+
+    @property
+    def key(self) -> str:
+        """Return the effect's identity: a comment has one answer."""
+        return f"react:{self.comment}"
+
+
+@dataclass(frozen=True, slots=True)
 class EndClaim:
     """End the claim of a PR that landed; `receipt` names the evidence."""
 
@@ -158,6 +171,7 @@ Effect = (
     | KeepCandidate
     | DropCandidate
     | ClosePull
+    | React
     | EndClaim
     | LookEarly
     | LookAgain

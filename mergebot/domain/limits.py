@@ -119,8 +119,11 @@ pause that a laptop's lid makes is over."""
 WRITES_PER_MINUTE = 80
 """Content writes of one account: more of them GitHub answers with a secondary rate limit."""
 
+HANDS_PER_MINUTE = 10
+"""Of these, what notices leave free for what somebody asks for right now."""
+
 WRITES_WINDOW_S = 60.0
-"""The minute of the limit above."""
+"""The minute of the limits above."""
 
 COMMAND_GOOD_S = 3 * 24 * 3600.0
 """How old a comment may be and still be obeyed: forges deliver nothing again after three days."""

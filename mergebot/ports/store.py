@@ -155,9 +155,9 @@ class Store(Protocol):
         """Note that a piece of work ended, well or not: it did not kill its worker."""
         ...
 
-    def pace(self, account: str, writes: int) -> float:
+    def pace(self, account: str, writes: int, *, spare: int = 0) -> float:
         """Take `writes` out of the account's minute; else take none and return the wait in seconds.
 
-        The minute is shared by every worker: `limits.WRITES_PER_MINUTE`.
+        The minute is shared by every worker: `limits.WRITES_PER_MINUTE`, of which `spare` are left.
         """
         ...

@@ -16,7 +16,7 @@ from mergebot.domain.commands import (
     parse_commands,
 )
 from mergebot.domain.decision import Decision
-from mergebot.domain.effects import PublishNotice, Tell
+from mergebot.domain.effects import PublishNotice, React, Tell
 from mergebot.domain.ids import Lane
 from mergebot.domain.limits import COMMAND_GOOD_S, LABEL_SLACK_S
 from mergebot.domain.news import CheckAsked, CommentMade
@@ -26,13 +26,15 @@ from mergebot.domain.wording import sentence
 from mergebot.ports.errors import Refused, TurnedAway
 from mergebot.services.claim_commands import obey
 from mergebot.services.deciding import decide
-from mergebot.services.operating import Operating
+from mergebot.services.operating import Operating, free_to_write
 from mergebot.services.parts import Parts
 
 log = structlog.get_logger()
 
 DONE = "+1"
 REFUSED = "confused"
+BY_LABEL = frozenset({Plain.QUEUE, Plain.CANCEL, Plain.HOLD, Plain.UNHOLD})
+"""Commands that are done by a label: each is a write, so it waits where the minute has no more."""
 
 
 def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
@@ -47,6 +49,8 @@ def answer(parts: Parts, lane: Lane, news: CommentMade) -> None:
     if parts.store.asked_once(lane, topic):
         log.info("command_known", lane=lane.repo, comment=news.comment_id)
         return
+    if isinstance(command, Retry) or command in BY_LABEL:
+        free_to_write(parts)
     doubt = _doubt(parts, lane, news)
     if doubt:
         _say(parts, lane, news, doubt)
@@ -88,7 +92,7 @@ def _obey(parts: Parts, lane: Lane, news: CommentMade, command: Command | Comman
     try:
         sentence = _do(parts, lane, news, command)
     except TurnedAway:
-        parts.forge.react(lane.repo, news.comment_id, REFUSED)
+        _react(parts, lane, news, REFUSED)
         return
     except Refused as error:
         _say(parts, lane, news, str(error))
@@ -96,7 +100,7 @@ def _obey(parts: Parts, lane: Lane, news: CommentMade, command: Command | Comman
     if sentence:
         _say(parts, lane, news, sentence)
         return
-    parts.forge.react(lane.repo, news.comment_id, DONE)
+    _react(parts, lane, news, DONE)
 
 
 def press(parts: Parts, lane: Lane, news: CheckAsked) -> None:
@@ -184,5 +188,9 @@ def _answering(news: CommentMade, text: str) -> Tell:
 
 
 def _say(parts: Parts, lane: Lane, news: CommentMade, text: str) -> None:
-    parts.forge.react(lane.repo, news.comment_id, REFUSED)
-    decide(parts, lane, lambda decision: decision.want(_answering(news, text)))
+    answers = (React(news.comment_id, REFUSED), _answering(news, text))
+    decide(parts, lane, lambda decision: decision.want(*answers))
+
+
+def _react(parts: Parts, lane: Lane, news: CommentMade, content: str) -> None:
+    decide(parts, lane, lambda decision: decision.want(React(news.comment_id, content)))

@@ -11,12 +11,30 @@ from mergebot.domain.notices import turned_away
 from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of
-from mergebot.ports.errors import Refused, TurnedAway
+from mergebot.domain.wording import duration
+from mergebot.ports.errors import Refused, TurnedAway, Unavailable
 from mergebot.services.admitting import Wish, bring_in, queue_policy, want_label
 from mergebot.services.deciding import decide
 from mergebot.services.deeds import Deed, note
 from mergebot.services.own_labels import remember
 from mergebot.services.parts import Parts
+
+
+def free_to_write(parts: Parts) -> None:
+    """Raise Unavailable where the account wrote all that the forge takes in this minute."""
+    _take(parts, 0, spare=1)
+
+
+def take_turn(parts: Parts) -> None:
+    """Take one write out of the account's minute; raises Unavailable where there is none left."""
+    _take(parts, 1, spare=0)
+
+
+def _take(parts: Parts, writes: int, *, spare: int) -> None:
+    wait_s = parts.store.pace(str(parts.forge.me().id), writes, spare=spare)
+    if wait_s:
+        text = f"the forge takes no more writes for {duration(max(1.0, wait_s))}"
+        raise Unavailable(text, wait_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +46,7 @@ class Operating:
     def hold(self, lane: Lane, pr: int, by: Actor) -> None:
         """Park a PR at its place, by setting the label that holds."""
         label = queue_policy(self.parts.store.read(lane)).hold_label
+        take_turn(self.parts)
         self.parts.forge.add_label(lane.repo, pr, label)
         note(self.parts, lane, Deed(by, "hold", pr))
         self.parts.doorbell.tick(lane)
@@ -35,6 +54,7 @@ class Operating:
     def unhold(self, lane: Lane, pr: int, by: Actor) -> None:
         """Let a held PR go on, by removing that label."""
         label = queue_policy(self.parts.store.read(lane)).hold_label
+        take_turn(self.parts)
         self.parts.forge.remove_label(lane.repo, pr, label)
         note(self.parts, lane, Deed(by, "unhold", pr))
         self.parts.doorbell.tick(lane)
@@ -78,6 +98,7 @@ class Operating:
         """
         if self.parts.store.read(lane).candidate(pr) is None:
             raise Refused(f"#{pr} is not in the queue")
+        take_turn(self.parts)
 
         def rule(decision: Decision) -> Decision:
             current = decision.snapshot.candidate(pr)
@@ -147,6 +168,8 @@ class Operating:
         if before is not None and failed is not None and failed.reason is not Reason.OUT_OF_SCOPE:
             raise Refused(self._turned_away(lane, before))
         kind = self._kind(lane, pull, way)
+        if label_of(kind, queue_policy(self.parts.store.read(lane))) not in pull.labels:
+            take_turn(self.parts)
         why = way.why if isinstance(way, Retried) else ""
         remember(self.parts, lane, Asked(pr, pull.head, by, read_at, why))
         want_label(self.parts, lane, pull, kind)

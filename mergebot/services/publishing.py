@@ -16,13 +16,14 @@ from mergebot.domain.effects import (
     LookAgain,
     LookEarly,
     PublishNotice,
+    React,
     RemoveLabel,
     Tell,
     told_mark,
 )
 from mergebot.domain.ids import Lane, Sha
 from mergebot.domain.lane import asked_for
-from mergebot.domain.limits import LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
+from mergebot.domain.limits import HANDS_PER_MINUTE, LANE_LEASE_S, STARTS_KEEP_S, STARTS_MAX
 from mergebot.domain.notices import told
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.leases import LeaseLost
@@ -59,7 +60,8 @@ Hold = Callable[[], object]
 TRIES_MAX = 50
 ROUNDS = 5
 MARKER = "<!-- mergebot:"
-WRITES = {PublishNotice: 2, LookAgain: 2, Tell: 1, RemoveLabel: 1, AddLabel: 1, ClosePull: 1}
+WRITES = {PublishNotice: 2, LookAgain: 2, Tell: 1}
+WRITES |= dict.fromkeys((RemoveLabel, AddLabel, ClosePull, React), 1)
 """Content writes of an effect: a notice is a comment and a check. Refs are moved by git."""
 
 
@@ -82,7 +84,8 @@ def _publish(parts: Parts, lane: Lane, hold: Hold) -> None:
     ends_at = parts.clock.now() + TURN_S
     while due := parts.store.due_effects(lane, parts.clock.now(), limit=BATCH):
         for each in due:
-            wait = parts.store.pace(account, WRITES.get(type(each.effect), 0))
+            writes = WRITES.get(type(each.effect), 0)
+            wait = parts.store.pace(account, writes, spare=HANDS_PER_MINUTE) if writes else 0.0
             if wait:
                 # What is due stays due, its newest state is written then, and nothing has failed.
                 log.info("publishing_paced", wait_s=wait)
@@ -158,10 +161,18 @@ def _do(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:
             look_early(parts, lane, pr)
         case EndClaim(pr, receipt):
             end_landed_claim(parts, lane, pr, receipt)
+        case ClosePull() | DropCandidate() | React() as touch:
+            _touch(parts, lane, touch)
+
+
+def _touch(parts: Parts, lane: Lane, effect: ClosePull | DropCandidate | React) -> None:
+    match effect:
         case ClosePull(pr):
             close_unseen(parts, lane, pr)
         case DropCandidate(pr):
             git_of(parts, lane).drop_candidate(pr)
+        case React(comment, content):
+            parts.forge.react(lane.repo, comment, content)
 
 
 def _unlabel(parts: Parts, lane: Lane, pr: int, label: str, hold: Hold) -> None:

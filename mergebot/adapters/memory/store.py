@@ -266,13 +266,13 @@ class MemoryStore:
         with self._lock:
             self._begun.pop((lane.key, work), None)
 
-    def pace(self, account: str, writes: int) -> float:
+    def pace(self, account: str, writes: int, *, spare: int = 0) -> float:
         """Take `writes` out of the account's minute; else take none and return the wait."""
         with self._lock:
             now = self._clock.now()
             recent = [at for at in self._written.get(account, []) if at > now - WRITES_WINDOW_S]
             self._written[account] = recent
-            if len(recent) + writes > WRITES_PER_MINUTE:
+            if len(recent) + writes > WRITES_PER_MINUTE - spare:
                 # Never 0.0, which would mean that they were taken.
                 return max(0.001, recent[0] + WRITES_WINDOW_S - now)
             recent += [now] * writes

@@ -197,7 +197,8 @@ class RedisStore(RedisEffects):
         """Note that a piece of work ended, well or not: it did not kill its worker."""
         self._server.ask(lambda client: client.delete(LaneKeys(lane).begun(work)))
 
-    def pace(self, account: str, writes: int) -> float:
+    def pace(self, account: str, writes: int, *, spare: int = 0) -> float:
         """Take `writes` out of the account's minute; else take none and return the wait."""
-        words: list[Word] = [token_hex(8), writes, WRITES_PER_MINUTE, int(WRITES_WINDOW_S * 1000)]
+        most, window_ms = WRITES_PER_MINUTE - spare, int(WRITES_WINDOW_S * 1000)
+        words: list[Word] = [token_hex(8), writes, most, window_ms]
         return int(self._server.run(_PACE, [pace_key(account)], words)) / 1000

@@ -15,3 +15,14 @@ def test_an_account_writes_no_more_than_the_forge_allows_in_a_minute(kit: Kit) -
     assert waits[:-1] == [0.0] * (WRITES_PER_MINUTE // 2)
     assert 50.0 < waits[-1] <= 60.0
     assert kit.store.pace("another", 1) == 0.0
+
+
+def test_what_notices_leave_of_a_minute_is_there_for_hands(kit: Kit) -> None:
+    spare = 10
+    for _ in range(WRITES_PER_MINUTE - spare):
+        assert kit.store.pace("bot", 1, spare=spare) == 0.0
+    assert kit.store.pace("bot", 1, spare=spare) > 0.0
+    assert kit.store.pace("bot", spare - 1) == 0.0
+    assert kit.store.pace("bot", 0, spare=1) == 0.0
+    assert kit.store.pace("bot", 1) == 0.0
+    assert kit.store.pace("bot", 0, spare=1) > 0.0

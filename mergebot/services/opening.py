@@ -30,10 +30,14 @@ USUAL = "main"
 def open_lane(parts: Parts, repo: str) -> Lane:
     """Return the lane of a repository, made known first where it is new, was renamed or moves on.
 
-    Raises Unavailable, and Refused where there is no branch to land on.
+    Raises Unavailable, and Refused where there is no branch to land on, or where the repository is
+    archived: its lane is closed then.
     """
     repository = repository_of(parts, repo)
     known = next((each for each in parts.store.lanes() if each.repo_id == repository.id), None)
+    if repository.archived:
+        _shelve(parts, known)
+        raise Refused(f"{repo} is archived: it takes no changes until somebody brings it back")
     trunk = _followed(parts, repository, known) if known else _trunk(parts, repository)
     lane = Lane(repository.id, repository.full_name, trunk)
     if known is None or known != lane:
@@ -42,6 +46,12 @@ def open_lane(parts: Parts, repo: str) -> Lane:
         log.warning("trunk_followed", lane=lane.repo, was=known.trunk, now=trunk)
         parts.store.close_lane(known)
     return lane
+
+
+def _shelve(parts: Parts, known: Lane | None) -> None:
+    if known is not None:
+        log.warning("lane_closed", lane=known.repo, why="it was archived")
+        parts.store.close_lane(known)
 
 
 def _followed(parts: Parts, repository: Repository, known: Lane) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import click
 
-from mergebot.domain.setup import manifest
+from mergebot.domain.setup import NewApp, manifest
 from mergebot.ports.errors import Refused, Unavailable
 from mergebot.wiring.setup import new_app, website_of
 
@@ -27,7 +27,7 @@ button{{font:inherit;padding:.6rem 1.2rem}}</style>
 <button>Make the App</button></form>"""
 DONE = "<!doctype html><title>mergebot</title><p>The App is made; go back to the terminal.</p>"
 
-Made = Callable[[int, str, str, str], None]
+Made = Callable[[NewApp], None]
 
 
 class AppFlow:
@@ -89,7 +89,7 @@ class AppFlow:
         except (Unavailable, Refused) as error:
             self.trouble = str(error)
         else:
-            self._made(app.app_id, app.slug, app.key, app.secret)
+            self._made(app)
         self._over.set()
         text = html.escape(self.trouble)
         return (HTTPStatus.BAD_GATEWAY, text) if self.trouble else (HTTPStatus.OK, DONE)

@@ -1,5 +1,6 @@
 """`mergebot init`: write the rules and the workflow files, or make the GitHub App."""
 
+import os
 import shutil
 import webbrowser
 from pathlib import Path
@@ -8,7 +9,7 @@ import click
 
 from mergebot.domain.planning import CONFIG_PATHS
 from mergebot.domain.policy import EXAMPLE
-from mergebot.domain.setup import app_settings, guess_step, rules_file
+from mergebot.domain.setup import NewApp, app_settings, guess_step, rules_file
 
 LOOKED_AT = ("Makefile", "package.json", "Cargo.toml", "go.mod", "pyproject.toml")
 RULES = CONFIG_PATHS[0]
@@ -106,23 +107,36 @@ def _write_workflows(directory: Path) -> None:
         click.echo(f"Wrote .github/workflows/{file.name}.")
 
 
+def _write_secret(file: Path, text: str) -> None:
+    """Write what is told only once, for this user alone, also where the file was there before."""
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+        opened.write(text)
+
+
 def _make_app(directory: Path, name: str, url: str) -> None:
     from mergebot.cli.app_flow import AppFlow  # noqa: PLC0415  # only this needs a web server
 
-    def made(app_id: int, slug: str, key: str, secret: str) -> None:
-        file = directory / f"{slug}.private-key.pem"
-        file.touch(mode=0o600)
-        file.write_text(key, encoding="utf-8")
-        secrets = directory / f"{slug}.webhook-secret"
-        secrets.touch(mode=0o600)
-        secrets.write_text(secret, encoding="utf-8")
-        click.echo(
-            f"The App {slug} is made. Install it on your repositories, and start mergebot with:"
+    def made(app: NewApp) -> None:
+        kept = {
+            "private-key.pem": app.key,
+            "webhook-secret": app.secret,
+            "client-secret": app.client_secret,
+        }
+        files = {what: directory.resolve() / f"{app.slug}.{what}" for what in kept}
+        for what, text in kept.items():
+            _write_secret(files[what], text)
+        told = (
+            f"The App {app.slug} is made. Install it on your repositories, and start mergebot with:",
+            f"  MERGEBOT_GITHUB_APP_ID={app.app_id}",
+            f"  MERGEBOT_GITHUB_APP_KEY_FILE={files['private-key.pem']}",
+            f'  MERGEBOT_WEBHOOK_SECRET="$(cat {files["webhook-secret"]})"',
+            f"  MERGEBOT_PUBLIC_URL={url}",
+            "And, so that people sign in to the pages through the forge:",
+            f"  MERGEBOT_OAUTH_CLIENT_ID={app.client_id}",
+            f'  MERGEBOT_OAUTH_CLIENT_SECRET="$(cat {files["client-secret"]})"',
         )
-        click.echo(f"  MERGEBOT_GITHUB_APP_ID={app_id}")
-        click.echo(f"  MERGEBOT_GITHUB_APP_KEY_FILE={file.resolve()}")
-        click.echo(f'  MERGEBOT_WEBHOOK_SECRET="$(cat {secrets.resolve()})"')
-        click.echo(f"  MERGEBOT_PUBLIC_URL={url}")
+        click.echo("\n".join(told))
 
     with AppFlow(name, url, made) as flow:
         click.echo(f"Open {flow.address} and press the button. Ctrl-C ends this.")

@@ -119,6 +119,21 @@ def with_agents_section(text: str) -> str:
     return f"{before}\n\n{section}" if before else section
 
 
+@dataclass(frozen=True, slots=True)
+class NewApp:
+    """An App as it was just made; its key and its two secrets are told this once.
+
+    `secret` signs its webhook, and `client_secret` belongs to `client_id`, by which people sign in.
+    """
+
+    app_id: int
+    slug: str
+    key: str
+    secret: str
+    client_id: str
+    client_secret: str
+
+
 def manifest(name: str, public_url: str, redirect_url: str) -> dict[str, object]:
     """Return the manifest from which GitHub makes the App; `redirect_url` gets the code back."""
     return {
@@ -126,10 +141,16 @@ def manifest(name: str, public_url: str, redirect_url: str) -> dict[str, object]
         "url": public_url,
         "hook_attributes": {"url": f"{public_url}/hooks/github", "active": True},
         "redirect_url": redirect_url,
+        "callback_urls": [sign_in_address(public_url)],
         "public": False,
         "default_permissions": PERMISSIONS,
         "default_events": list(EVENTS),
     }
+
+
+def sign_in_address(public_url: str) -> str:
+    """Return where the forge sends people back who sign in to the pages."""
+    return f"{public_url}/login/back"
 
 
 def app_settings(name: str, public_url: str) -> str:
@@ -138,6 +159,7 @@ def app_settings(name: str, public_url: str) -> str:
     return (
         f"GitHub App name: {name}\n"
         f"Homepage URL: {public_url}\n"
+        f"Callback URL: {sign_in_address(public_url)}\n"
         f"Webhook URL: {public_url}/hooks/github\n"
         "Webhook secret: the value of MERGEBOT_WEBHOOK_SECRET\n"
         "Webhook content type: application/json\n"

@@ -40,9 +40,9 @@ class Code:
     until: float
 
 
-def register(forge: Forge, name: str, callback: str) -> tuple[str, str]:
-    """Make an OAuth App; return its client id and, once, its secret."""
-    client_id, secret = f"Ov23{secrets.token_hex(8)}", secrets.token_hex(20)
+def register(forge: Forge, name: str, callback: str, *, kind: str = "Ov23") -> tuple[str, str]:
+    """Make an OAuth App; return its client id, which begins with `kind`, and, once, its secret."""
+    client_id, secret = f"{kind}{secrets.token_hex(8)}", secrets.token_hex(20)
     with forge.store.write():
         forge.store.run(
             "INSERT INTO oauth_apps (name, client_id, secret, callback_url, created_at)"

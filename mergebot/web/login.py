@@ -9,6 +9,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from mergebot.domain.ids import Actor
+from mergebot.domain.setup import sign_in_address
 from mergebot.ports.errors import Refused
 from mergebot.web.auth import admin, admin_mark, is_admin
 from mergebot.web.buckets import knock
@@ -132,7 +133,7 @@ def _unpacked(packed: str) -> str:
 
 
 def _back(parts: WebParts) -> str:
-    return f"{parts.settings.public_url}/login/back"
+    return sign_in_address(parts.settings.public_url)
 
 
 ROUTES = [

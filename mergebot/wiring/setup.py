@@ -1,8 +1,9 @@
 """What setting up needs of the outside: rules that are checked, and a forge that makes an App."""
 
 from mergebot.adapters.github.client import GITHUB_URL, Server
-from mergebot.adapters.github.manifest import NewApp, redeem
+from mergebot.adapters.github.manifest import redeem
 from mergebot.adapters.redact import Redactor
+from mergebot.domain.setup import NewApp
 
 API_SUFFIX = "/api/v3"
 

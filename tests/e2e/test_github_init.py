@@ -52,6 +52,7 @@ def test_the_settings_of_the_app_can_be_printed() -> None:
     done = run("init", "--app", "--print", "--public-url", "https://queue.example.org")
     assert "Webhook URL: https://queue.example.org/hooks/github" in done.out
     assert "contents: write" in done.out
+    assert "Callback URL: https://queue.example.org/login/back" in done.out
 
 
 def test_one_button_makes_the_app_and_its_key_opens_the_forge(tmp_path: Path) -> None:
@@ -69,13 +70,24 @@ def test_one_button_makes_the_app_and_its_key_opens_the_forge(tmp_path: Path) ->
         action = html.unescape(re.search(r'action="([^"]+)"', page)[1])  # type: ignore[index]  # a page without a form fails the test
         manifest = html.unescape(re.search(r'value="([^"]+)"', page)[1])  # type: ignore[index]  # as above
         assert json.loads(manifest)["default_permissions"]["contents"] == "write"
+        assert json.loads(manifest)["callback_urls"] == ["http://127.0.0.1:9/login/back"]
         deaf = json.dumps(json.loads(manifest) | {"default_events": ["workflow_run"]})
         assert requests.post(action, data={"manifest": deaf}, timeout=10).status_code == 422
         done = requests.post(action, data={"manifest": manifest}, timeout=10)
         told = flow.communicate(timeout=30)[0]
         assert (done.status_code, flow.returncode) == (200, 0)
         assert "MERGEBOT_GITHUB_APP_ID=" in told
+        signs_in = re.search(r"MERGEBOT_OAUTH_CLIENT_ID=(Iv23\w+)", told)
+        assert signs_in
+        query = {"client_id": signs_in[1], "redirect_uri": "http://127.0.0.1:9/login/back"}
+        asked = requests.get(f"{forge.url}/login/oauth/authorize", params=query, timeout=10)
+        assert (asked.status_code, "Lander" in asked.text) == (200, True)
         key = tmp_path / "lander.private-key.pem"
         assert key.stat().st_mode & 0o777 == 0o600
         assert "PRIVATE KEY" in key.read_text()
-    assert len((tmp_path / "lander.webhook-secret").read_text()) == 40
+    for name in ("webhook", "client"):
+        kept = tmp_path / f"lander.{name}-secret"
+        assert kept.stat().st_mode & 0o777 == 0o600
+        secret = kept.read_text()
+        assert len(secret) == 40
+        assert secret not in told

@@ -1,11 +1,11 @@
 """Making a GitHub App from a manifest: trading the code that GitHub hands back for the App."""
 
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from mergebot.adapters.github.client import Client, Server
 from mergebot.adapters.github.errors import Ask
 from mergebot.adapters.github.values import reading
+from mergebot.domain.setup import NewApp
 
 
 class Anonymous:
@@ -19,16 +19,6 @@ class Anonymous:
         """Do nothing: there is no token to be rejected."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewApp:
-    """An App as it was just made; `key` and `secret` are told this once."""
-
-    app_id: int
-    slug: str
-    key: str
-    secret: str
-
-
 def redeem(server: Server, code: str) -> NewApp:
     """Return the App that was made from the manifest; raises Unavailable, Refused."""
     path = f"/app-manifests/{quote(code, safe='')}/conversions"
@@ -36,5 +26,10 @@ def redeem(server: Server, code: str) -> NewApp:
     made = Client(server, Anonymous()).send(ask)
     with reading(ask):
         return NewApp(
-            int(made["id"]), str(made["slug"]), str(made["pem"]), str(made["webhook_secret"] or "")
+            app_id=int(made["id"]),
+            slug=str(made["slug"]),
+            key=str(made["pem"]),
+            secret=str(made["webhook_secret"] or ""),
+            client_id=str(made["client_id"]),
+            client_secret=str(made["client_secret"]),
         )

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from mergebot.localforge import people
+from mergebot.localforge import oauth, people
 from mergebot.localforge.api.operator import make_app
 from mergebot.localforge.errors import ApiError, invalid, not_found
 from mergebot.localforge.routing import Call, Reply, created, endpoint
@@ -75,5 +75,7 @@ def convert(call: Call) -> Reply:
         },
     )
     shown = shapes.app(call.forge, made["id"])
-    keys = {"client_id": f"Iv1.{made['id']}", "client_secret": secrets.token_hex(20)}
+    back = next(iter(manifest.get("callback_urls") or []), "")
+    client_id, client_secret = oauth.register(call.forge, manifest["name"], back, kind="Iv23")
+    keys = {"client_id": client_id, "client_secret": client_secret}
     return created({**shown, **keys, "webhook_secret": secret, "pem": private})

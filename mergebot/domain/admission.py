@@ -59,7 +59,7 @@ class Request:
 
     `blocked` is which others have to land first, `stacked_on` the branch of one of them.
     `asked` is why its task waits for a person, and `unlandable` why the forge's own rules would
-    refuse whatever the gate says; "" for nothing.
+    refuse whatever the gate says; "" for nothing. `red_check` is a check of others that is red on it.
     """
 
     pull: PullRequest
@@ -74,6 +74,7 @@ class Request:
     asked: str = ""
     blocked: str = ""
     stacked_on: str = ""
+    red_check: str = ""
 
 
 def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Candidate:
@@ -100,6 +101,7 @@ def admit(snapshot: Snapshot, request: Request, latest: Candidate | None) -> Can
         budget=_budget(snapshot, request, latest),
         state=Queued(),
         authority=request.permission,
+        red_check=request.red_check,
     )
     return replace(candidate, state=_first_state(snapshot, request, candidate, latest))
 

@@ -312,7 +312,8 @@ class Candidate:
     `authority` is what `enqueued_by` was allowed to do then. `rank` is its place in the landing
     order where that is not its own, because others were tested while it was under suspicion.
     `regret` is who cancelled it while its push might have been on the wire. `hedges` are runs that
-    count for it if somebody ahead turns red.
+    count for it if somebody ahead turns red. `red_check` is a check of others that was red on its
+    head when it was queued, "" where none was or nobody looked.
     """
 
     pr: int
@@ -330,6 +331,7 @@ class Candidate:
     rank: tuple[int, ...] = ()
     regret: str = ""
     hedges: tuple[Hedge, ...] = ()
+    red_check: str = ""
 
     @property
     def open(self) -> bool:

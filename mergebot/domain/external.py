@@ -118,6 +118,14 @@ def unheard(
     return tuple(each for each in newest if not _counts(required, each, authors))
 
 
+def red_check(seen: Sequence[CheckSeen]) -> str:
+    """Return the name of a check whose newest run is red, "" where none is."""
+    red = (
+        each.name for each in _newest(seen) if each.outcome in (Outcome.FAILED, Outcome.TIMED_OUT)
+    )
+    return next(red, "")
+
+
 def awaited_from(required: ExternalChecks, check: str) -> str:
     """Return from whom a check is awaited, in words, "" where anybody may report it."""
     return " and ".join(_producer(each) for each in required.producers(check))

@@ -28,10 +28,11 @@ from mergebot.domain.groups import changes_rules
 from mergebot.domain.ids import Sha, short
 from mergebot.domain.judging import outcome
 from mergebot.domain.lane import RunOrder, Snapshot
+from mergebot.domain.names import shown
 from mergebot.domain.planning import standing
 from mergebot.domain.policy import Hedging
 from mergebot.domain.trials import idle
-from mergebot.domain.wording import count, listed
+from mergebot.domain.wording import count
 
 HEARD_MIN = 5
 RED_SHARE = 0.25
@@ -201,11 +202,14 @@ def _risk(candidate: Candidate, ahead: Sequence[Candidate]) -> str:
     failures = candidate.budget.failures
     if failures:
         return f"#{candidate.pr} was red {count(failures, 'time')} before"
+    if candidate.red_check:
+        return f"{shown(candidate.red_check)} was red on #{candidate.pr} when it was queued"
     paths = _paths(candidate)
     for each in reversed(ahead):
         shared = sorted(paths & _paths(each))
         if shared:
-            return f"#{candidate.pr} changes {listed(tuple(shared[:1]))}, as #{each.pr} ahead of it does"
+            path = shown(shared[0])
+            return f"#{candidate.pr} changes {path}, as #{each.pr} ahead of it does"
     return ""
 
 

@@ -2,18 +2,19 @@
 
 from dataclasses import dataclass, replace
 
-from mergebot.domain.admission import Labelled, Request, Retried, admit, repeats
+from mergebot.domain.admission import NO_HEAD, Labelled, Request, Retried, admit, repeats
 from mergebot.domain.candidate import Candidate, Claim, Kind, Landing, NoClaim, Parked, Queued
 from mergebot.domain.decision import Decision
 from mergebot.domain.effects import AddLabel, DropCandidate, RemoveLabel
+from mergebot.domain.external import red_check
 from mergebot.domain.ids import Actor, Lane, Sha
 from mergebot.domain.lane import Snapshot
 from mergebot.domain.limits import READ_GOOD_S
-from mergebot.domain.policy import QueuePolicy
+from mergebot.domain.policy import Hedging, QueuePolicy
 from mergebot.domain.pulls import Permission, PullRequest, same_label
 from mergebot.domain.reasons import Reason
 from mergebot.domain.watching import label_of, unheld, waits_for_people, watch
-from mergebot.ports.errors import Unavailable
+from mergebot.ports.errors import Refused, Unavailable
 from mergebot.services.branch_rules import cannot_land
 from mergebot.services.deciding import decide
 from mergebot.services.escalating import waits_for_person
@@ -195,7 +196,18 @@ def _request(parts: Parts, lane: Lane, wish: Wish) -> Request:
         way=wish.way,
         blocked=standing.blocked,
         stacked_on=standing.stacked_on,
+        red_check=_red_check(parts, lane, wish.head),
     )
+
+
+def _red_check(parts: Parts, lane: Lane, head: Sha) -> str:
+    """Return a check that is red on the head, where hedges want to know; nobody waits for that."""
+    if head == NO_HEAD or queue_policy(parts.store.read(lane)).hedge is Hedging.OFF:
+        return ""
+    try:
+        return red_check(parts.forge.checks(lane.repo, head))
+    except (Refused, Unavailable):
+        return ""
 
 
 def _unlandable(parts: Parts, lane: Lane, pull: PullRequest) -> str:

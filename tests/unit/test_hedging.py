@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from mergebot.adapters.memory.forge import MemoryForge
 from mergebot.domain.candidate import (
     Budget,
     Candidate,
@@ -16,12 +17,14 @@ from mergebot.domain.candidate import (
 )
 from mergebot.domain.checking import Refusal, objection
 from mergebot.domain.decision import Decision
+from mergebot.domain.external import CheckSeen, Outcome, red_check
 from mergebot.domain.gate import ExternalChecks, GateResult, NoVerdict
 from mergebot.domain.hedging import PrepareHedge, adopt, drop, hedges, start, usable
 from mergebot.domain.lane import Halt, Heard, Rules, Run, RunOrder, RunProgress, Snapshot
 from mergebot.domain.planning import Prepare, Restart, plan
 from mergebot.domain.policy import Hedging, Policy, QueuePolicy
 from mergebot.domain.settling import settle
+from mergebot.ports.errors import Unavailable
 from mergebot.services.simulation import traces
 from mergebot.services.simulation.measuring import measure
 from mergebot.services.simulation.production import production
@@ -106,12 +109,60 @@ def test_who_was_red_before_is_risky_and_the_reason_is_told_in_words() -> None:
     assert found == PrepareHedge(2, TIP, 1, "#1 was red 2 times before")
 
 
+def test_who_had_a_red_check_when_queued_is_risky() -> None:
+    first, second = chain()
+    first = replace(first, red_check="ci / unit")
+    (found,) = hedges(lane(first, second, hedge=Hedging.RISKY)).proposed
+    assert found.why == '"ci / unit" was red on #1 when it was queued'
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "red"),
+    [
+        ((Outcome.FAILED,), "ci"),
+        ((Outcome.TIMED_OUT,), "ci"),
+        ((Outcome.FAILED, Outcome.PASSED), ""),
+        ((Outcome.PASSED, Outcome.FAILED), "ci"),
+        ((Outcome.WAITING,), ""),
+        ((), ""),
+    ],
+)
+def test_of_each_check_the_newest_run_counts(outcomes: Sequence[Outcome], red: str) -> None:
+    seen = [CheckSeen("app", "ci", number, each) for number, each in enumerate(outcomes)]
+    assert red_check(seen) == red
+
+
+@pytest.mark.parametrize(("hedge", "noted"), [("risky", "ci"), ("off", "")])
+def test_checks_on_the_head_are_looked_at_only_where_hedges_want_to_know(
+    hedge: str, noted: str
+) -> None:
+    there = Village(rules=RULES.replace("idle", hedge))
+    pr = there.propose({"a": "1"})
+    head = there.hosting.pulls[pr].head
+    there.hosting.reported[head] = (CheckSeen("app", "ci", 1, Outcome.FAILED),)
+    assert there.label(pr).red_check == noted
+
+
+def test_a_forge_that_cannot_tell_of_checks_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def away(*_: object) -> None:
+        raise Unavailable("the forge does not answer")
+
+    there = Village(rules=RULES)
+    monkeypatch.setattr(MemoryForge, "checks", away)
+    pr = there.propose({"a": "1"})
+    found = there.label(pr)
+    assert isinstance(found.state, Landed)
+    assert found.red_check == ""
+
+
 def test_who_changes_a_file_of_one_ahead_is_risky() -> None:
     first, second = chain()
     third = apart(gating(3, sha("m2")), "b.py")
     fourth = apart(gating(4, sha("m3")), "d.py")
     every = lane(first, second, third, fourth, hedge=Hedging.RISKY, slots=5)
-    why = "#3 changes b.py, as #2 ahead of it does"
+    why = '#3 changes "b.py", as #2 ahead of it does'
     assert hedges(every).proposed == (PrepareHedge(4, sha("m2"), 3, why),)
 
 

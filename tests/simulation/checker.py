@@ -159,12 +159,13 @@ class Checker:
             hold("I09 in order", passed, f"#{pr} overtakes #{other.pr} {other.state}")
 
     def _landed_unknown(self, known: State | None, state: State) -> bool:
-        """Tell whether what was cancelled had landed before, in a record that lost its last writes.
+        """Tell whether what ended otherwise had landed, in a record that lost its last writes.
 
         Where the forge answers from the past, too, only the receipt on the trunk knows of it.
         """
-        found = isinstance(known, Cancelled) and isinstance(state, Landed) and state.at <= known.at
-        return self.writes_lost and found
+        if not isinstance(known, Cancelled | Ejected) or not isinstance(state, Landed):
+            return False
+        return self.writes_lost and state.at <= known.at
 
     def _joined_too_late(self, after: Snapshot, other: Candidate, state: Landing) -> bool:
         """Tell whether a group that began ahead of somebody ran while they waited for something."""

@@ -58,11 +58,14 @@ def from_token(forge: Forge, token: str) -> Caller:
     )
     if installation is None:
         raise bad_credentials()
+    reached = apps.repositories_of(forge.store, installation)
+    if row["repositories"] is not None:
+        reached &= frozenset(json.loads(row["repositories"]))
     return Caller(
         user,
         "installation",
         permissions=json.loads(row["permissions"]),
-        repositories=apps.repositories_of(forge.store, installation),
+        repositories=reached,
         installation_id=installation["id"],
         app_id=installation["app_id"],
         token_id=row["id"],

@@ -90,11 +90,10 @@ def access_token(call: Call) -> Reply:
             "There is at least one repository that does not exist or is not accessible to the"
             " parent installation."
         )
-    if wanted:
-        scoped["repositories"] = json.dumps(wanted)
+    scoped["repositories"] = json.dumps(wanted) if wanted else None
     expires = time.time() + TOKEN_SECONDS
     token = people.mint_for_installation(call.store, scoped, granted, expires)
-    selection = "selected" if scoped["repositories"] is not None else "all"
+    selection = "selected" if wanted or row["repositories"] is not None else "all"
     return created(
         {
             "token": token,

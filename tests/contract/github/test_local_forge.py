@@ -281,6 +281,34 @@ def test_an_app_knows_itself_and_acts_with_one_token_for_api_and_git(
     assert seen.status_code == 200
 
 
+def test_an_app_serves_many_installations_with_a_token_for_each_repository(
+    place: Place, app: GithubForge
+) -> None:
+    served = place.served
+    served.repo(other := f"zoe/shared{next(NUMBERS)}")
+    number = served.call("GET", "/app", token=jwt_of(app)).json()["id"]
+    installed = {"account": "zoe", "repositories": [other.partition("/")[2]]}
+    served.call("POST", f"/_forge/apps/{number}/installations", installed)
+    assert {place.repo, other} <= set(app.reachable())
+    here, there = app.git_token(place.repo), app.git_token(other)
+    reached = [
+        [each["full_name"] for each in repositories_of(place, token)] for token in (here, there)
+    ]
+    assert reached == [[place.repo], [other]]
+
+
+def jwt_of(app: GithubForge) -> str:
+    credentials = app._credentials
+    assert isinstance(credentials, AppCredentials)
+    return credentials._client._credentials.token("")
+
+
+def repositories_of(place: Place, token: str) -> list[dict[str, str]]:
+    found = place.served.call("GET", "/installation/repositories", token=token).json()
+    listed: list[dict[str, str]] = found["repositories"]
+    return listed
+
+
 def test_an_app_reports_one_check_run_and_makes_another_only_after_it_ended(
     place: Place, app: GithubForge
 ) -> None:

@@ -101,7 +101,7 @@ _TABLE = {
         "ejected",
         "nothing",
         True,
-        "once the cause is gone, let someone with write permission label",
+        "let someone who has the permission that it needs set the label",
     ),
     Reason.BRANCH_RULES: Consequence(
         "ejected", "nothing", True, "change the branch rules or the change, then label again"

@@ -21,9 +21,10 @@ WAIT_S_MAX = 600.0
 LOOK_S = 1.0
 ENDED = {"landed", "ejected", "cancelled"}
 TOLD = (
-    "pr", "state", "reason", "fault", "with", "text", "may_requeue", "next_action", "failures_left",
-    "position", "eta_s", "step", "command", "exit_code", "first_error", "tail", "conflicts",
-    "strayed", "claimed", "head", "base", "merged", "repro", "attempt", "url",
+    "v", "repo", "pr", "state", "reason", "fault", "with", "text", "may_requeue", "next_action",
+    "failures_left", "position", "eta_s", "step", "command", "exit_code", "seconds", "first_error",
+    "tail", "log_url", "conflicts", "strayed", "claimed", "head", "trunk", "base", "merged", "repro",
+    "attempt", "url",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from mergebot.domain.admission import Labelled, Retried, judged
 from mergebot.domain.candidate import Cancelled, Candidate, Ejected, Kind, Landing
 from mergebot.domain.decision import Decision
-from mergebot.domain.ids import Actor, Lane, Sha
+from mergebot.domain.ids import Actor, Lane, Sha, short
 from mergebot.domain.lane import Asked, Green, Halt
 from mergebot.domain.notices import turned_away
 from mergebot.domain.pulls import Permission, PullRequest
@@ -160,7 +160,10 @@ class Operating:
             raise Refused(f"#{pr} is closed, so it cannot be queued")
         pushed_at = self.parts.forge.head_pushed_at(lane.repo, pull) if asked_at else None
         moved = pushed_at is not None and pushed_at >= asked_at
-        if moved or seen not in {None, pull.head}:
+        if seen not in {None, pull.head}:
+            text = f"the head of #{pr} is {short(pull.head)}, not {short(seen)}"
+            raise Refused(f"{text}: look at it and ask again")
+        if moved:
             raise Refused(f"#{pr} was pushed to after you asked: look at its head and ask again")
         before = self.parts.store.latest(lane, pr)
         failed = judged(before, pull.head) if isinstance(way, Labelled) else None

@@ -135,6 +135,9 @@ def test_an_agent_learns_why_it_was_sent_back_and_whether_it_may_try_again(
     assert (ended["state"], ended["reason"]) == ("ejected", "gate_failed")
     assert (why["may_requeue"], why["next_action"]) == (True, "push a fix, then label again")
     assert (why["step"], why["exit_code"], "E wrong" in why["tail"]) == ("test", 1, True)
+    (told,) = [each for each in project.comments(pr) if '"state":"ejected"' in each]
+    hidden = json.loads(told.split("mergebot:v1 ", 1)[1].split(" -->", 1)[0])
+    assert {key: why[key] for key in hidden} == hidden
 
 
 def test_an_agent_claims_parks_and_releases_and_is_told_who_holds_what(project: Project) -> None:

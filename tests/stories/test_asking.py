@@ -77,6 +77,21 @@ def test_a_command_that_arrives_days_late_is_not_obeyed() -> None:
     assert any("too long ago" in each.body for each in world.hosting.comments.values())
 
 
+def test_who_names_another_head_than_the_present_one_queues_nothing() -> None:
+    world = World()
+    pr = world.opens_pr()
+    seen = world.pull(pr).head
+    pushed = world.pushes(pr, {"meanwhile": "1"})
+    operating = Operating(world.parts)
+    with pytest.raises(Refused, match=f"the head of #{pr} is {pushed[:7]}, not {seen[:7]}"):
+        operating.enqueue(LANE, pr, BO, seen=seen)
+    world.runs_until_quiet()
+    assert (world.landed, world.pull(pr).labels) == ([], ())
+    operating.enqueue(LANE, pr, BO, seen=pushed)
+    world.runs_until_quiet()
+    assert world.landed == [pr]
+
+
 def test_try_again_on_a_check_means_the_head_that_the_check_shows() -> None:
     world = World()
     pr = world.opens_pr(files=BROKEN)

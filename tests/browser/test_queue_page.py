@@ -142,6 +142,15 @@ def test_a_phone_shows_everything_without_sideways_scrolling(visit: Visit, path:
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+@pytest.mark.parametrize("width", [320, 360, 800, 1400])
+def test_a_word_without_end_widens_no_page(visit: Visit, width: int) -> None:
+    fill_fields(visit.site, "a_word_without_end_" * 10)
+    visit.page.set_viewport_size({"width": width, "height": 740})
+    for path in ("", "/pull/7", "/pull/8", "/pull/9", "/claims", "/landings", "/stats"):
+        page = visit.go(f"/{LANE.repo}{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+
+
 def test_the_keyboard_reaches_everything_in_reading_order(visit: Visit) -> None:
     visit.site.put(candidate(Queued(), pr=1))
     page = visit.go("/o/r")
@@ -175,7 +184,7 @@ def test_who_wants_less_motion_gets_none(visit: Visit) -> None:
 
 @pytest.mark.parametrize("path", ["", "/pull/7", "/pull/8", "/pull/9", "/claims", "/landings"])
 def test_a_payload_in_every_field_runs_nothing(visit: Visit, path: str) -> None:
-    attack(visit.site)
+    fill_fields(visit.site, ATTACK)
     page = visit.go(f"/o/r{path}")
     visit.live()
     visit.site.put(candidate(Queued(), pr=10, title=ATTACK))
@@ -186,31 +195,31 @@ def test_a_payload_in_every_field_runs_nothing(visit: Visit, path: str) -> None:
     assert visit.complaints == []
 
 
-def attack(site: Website) -> None:
-    """Fill every field that somebody else chooses with the payload."""
+def fill_fields(site: Website, text: str) -> None:
+    """Fill every field that somebody else chooses with a text."""
     now = site.clock.at
-    claim = Claim(ATTACK, ATTACK, (ATTACK,))
-    step = StepResult(ATTACK, ATTACK, 1, 2.0, "e")
-    failed = Failed(Reason.GATE_FAILED, (step,), ATTACK, ATTACK)
+    claim = Claim(text, text, (text,))
+    step = StepResult(text, text, 1, 2.0, "e")
+    failed = Failed(Reason.GATE_FAILED, (step,), text, text)
     ejected = Ejected(Reason.GATE_FAILED, GateEvidence(MERGE, "r1", failed, Fault.CANDIDATE), now)
-    running = candidate(Gating(MERGE, "r2", now), pr=8, title=ATTACK, branch=ATTACK, claim=claim)
+    running = candidate(Gating(MERGE, "r2", now), pr=8, title=text, branch=text, claim=claim)
     site.put(
-        candidate(ejected, title=ATTACK, branch=ATTACK, claim=claim),
+        candidate(ejected, title=text, branch=text, claim=claim),
         running,
-        candidate(Landed(MERGE, "d", now), pr=9, title=ATTACK, branch=ATTACK, claim=claim),
+        candidate(Landed(MERGE, "d", now), pr=9, title=text, branch=text, claim=claim),
         orders=(order("r2", running, now),),
-        entries=tuple(entry(now, pr, ATTACK, ATTACK) for pr in (7, 8, 9)),
-        landed=(receipt(now),),
+        entries=tuple(entry(now, pr, text, text) for pr in (7, 8, 9)),
+        landed=(receipt(now, text),),
     )
-    site.runs.take(LANE, "r2", ATTACK, now)
-    site.runs.beat(LANE, "r2", RunProgress(ATTACK, now, now, ATTACK, now))
+    site.runs.take(LANE, "r2", text, now)
+    site.runs.beat(LANE, "r2", RunProgress(text, now, now, text, now))
     for run in ("r1", "r2"):
-        site.logs.append(LANE, run, ATTACK.encode())
+        site.logs.append(LANE, run, text.encode())
 
 
-def receipt(now: float) -> Receipt:
-    """Return a receipt whose every text is the payload."""
-    verdict = replace(VERDICT, steps=(StepResult(ATTACK, ATTACK, 0, 1.0, ATTACK),))
-    landed = candidate(Queued(), pr=9, claim=Claim(ATTACK, ATTACK, (ATTACK,)))
-    record = LandingRecord(iso(now), 1, ATTACK)
+def receipt(now: float, text: str) -> Receipt:
+    """Return a receipt whose every text is `text`."""
+    verdict = replace(VERDICT, steps=(StepResult(text, text, 0, 1.0, text),))
+    landed = candidate(Queued(), pr=9, claim=Claim(text, text, (text,)))
+    record = LandingRecord(iso(now), 1, text)
     return write_receipt(LANE, landed, merge=MERGE, verdict=verdict, record=record)

@@ -208,6 +208,18 @@ def test_a_branch_named_with_the_end_of_a_line_is_a_branch(
     assert ("a\u2028b", sha) in [(each["name"], each["commit"]["sha"]) for each in shown]
 
 
+def test_a_title_that_turns_the_writing_round_turns_nothing_but_itself(
+    forge: ForgeProcess, name: str, work: Work
+) -> None:
+    title = "gpj.\u202etnemucod"
+    work.commit("Add a picture", {"file": "1\n"})
+    work.push("-q", "HEAD:refs/for/main", "-o", f"title={title}", "-o", "label=merge-queue")
+    for path in (f"/{name}", f"/{name}/pull/1"):
+        shown = requests.get(f"{forge.url}{path}", timeout=10).text
+        assert f"<bdi>{title}</bdi>" in shown
+        assert "<bdi>merge-queue</bdi>" in shown
+
+
 def test_pages_show_a_pull_request_as_safe_text(forge: ForgeProcess, name: str, work: Work) -> None:
     work.commit("<b>Change</b>", {"file": "<script>alert(1)</script>\n"})
     body = "body=<img src=x onerror=y> <!-- hidden -->"

@@ -102,6 +102,17 @@ def test_an_app_lands_changes_and_goes_on_when_its_tokens_expire(stack: AppStack
     assert project.trunk()[:2] == ["Add two", "Add one"]
 
 
+def test_limits_that_an_app_runs_into_are_waited_for(stack: AppStack) -> None:
+    project = stack.project("landing")
+    number = project.propose("Add three", {"three.txt": "3\n"}, label="")
+    project.label(number)
+    for status, more in ((403, {"retry_after": 1}), (429, {"retry_after": 1}), (403, {})):
+        stack.forge.fault("rate_limit", path="/repos/ada/landing/", status=status, times=2, **more)
+    assert project.becomes(number, "landed", within_s=90)["attempt"] == 1
+    stack.until(lambda: "landed" in "".join(project.comments(number)), "the last word")
+    assert len(project.comments(number)) == 1
+
+
 def test_a_failure_is_remarked_on_its_line_and_tried_again_by_a_button(stack: AppStack) -> None:
     project = stack.project("failing")
     number = project.propose("Break it", RED)

@@ -39,6 +39,11 @@ class Lack:
 class Checkup(Protocol):
     """How a repository is set up. Every method raises Unavailable or Refused."""
 
+    @property
+    def by_app(self) -> bool:
+        """Whether the bot is an App: it holds grants, and no role of a collaborator."""
+        ...
+
     def clock_ahead_s(self) -> float:
         """Return by how many seconds this host's clock is ahead of the forge's; below 0: behind."""
         ...

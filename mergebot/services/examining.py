@@ -63,10 +63,8 @@ def examine(parts: Parts, checkup: Checkup, repo: str, *, sandbox: Sandbox) -> I
 
     `sandbox` is what its gates would run in on this host.
     """
-    permission = parts.forge.permission(repo, parts.forge.me())
-    has = f"the bot has {permission.name.lower()} permission"
-    needs = "" if permission >= Permission.WRITE else "give it write permission, or more"
-    yield Finding(f"{repo}: permission", has, needs)
+    if not checkup.by_app:
+        yield _permission(parts, repo)
     yield from _lack(checkup, repo)
     lane = _lane(parts, repo)
     policy, finding = _rules(parts, lane)
@@ -79,6 +77,13 @@ def examine(parts: Parts, checkup: Checkup, repo: str, *, sandbox: Sandbox) -> I
     yield _guard(checkup, lane, rules)
     yield from _labels(parts, checkup, repo)
     yield _webhook(parts, checkup, repo)
+
+
+def _permission(parts: Parts, repo: str) -> Finding:
+    permission = parts.forge.permission(repo, parts.forge.me())
+    has = f"the bot has {permission.name.lower()} permission"
+    needs = "" if permission >= Permission.WRITE else "give it write permission, or more"
+    return Finding(f"{repo}: permission", has, needs)
 
 
 def _lane(parts: Parts, repo: str) -> Lane:

@@ -1,6 +1,7 @@
 """Refusals over HTTP: one sentence, as JSON for programs and as a page for people."""
 
 from http import HTTPStatus
+from math import ceil
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -38,6 +39,8 @@ async def on_problem(request: Request, error: Exception) -> Response:
     response = answer(request, sort(error))
     if isinstance(error, HTTPException):
         response.headers.update(error.headers or {})
+    if isinstance(error, Unavailable) and error.retry_after_s > 0:
+        response.headers["Retry-After"] = str(ceil(error.retry_after_s))
     return response
 
 

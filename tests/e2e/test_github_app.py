@@ -163,6 +163,15 @@ def test_a_renamed_repository_keeps_its_queue(stack: AppStack) -> None:
     stack.until(lambda: stack.get("moved", "/queue") is None, "the lane to close")
 
 
+def test_the_doctor_finds_the_apps_repositories_its_webhook_and_its_grants(
+    stack: AppStack,
+) -> None:
+    told = stack.cli("doctor").out
+    for about in ("what the bot was given", "branch rules", "webhook"):
+        assert f"ok  ada/landing: {about}: " in told, told
+    assert "permission: the bot has" not in told
+
+
 def test_no_token_is_written_in_clear_anywhere(stack: AppStack) -> None:
     home = Path(stack.home)
     kept = [path for path in home.rglob("*") if path.is_file() and path.suffix != ".pem"]

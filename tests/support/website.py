@@ -74,12 +74,15 @@ class KnownPeople:
 
 @dataclass(slots=True)
 class NotedOperator:
-    """Notes what was asked of it; `refusal` is what it says no with."""
+    """Notes what was asked of it; `refusal` is what it says no with, `busy_s` how long it waits."""
 
     asked: list[tuple[object, ...]] = field(default_factory=list)
     refusal: str = ""
+    busy_s: float = 0.0
 
     def _note(self, *what: object) -> None:
+        if self.busy_s:
+            raise Unavailable("the forge takes no more writes", self.busy_s)
         if self.refusal:
             raise Refused(self.refusal)
         self.asked.append(what)

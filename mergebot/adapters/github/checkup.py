@@ -39,6 +39,11 @@ class GithubCheckup:
         self._client = client
         self._app = app
 
+    @property
+    def by_app(self) -> bool:
+        """Whether the bot is an App: it holds grants, and no role of a collaborator."""
+        return self._app is not None
+
     def clock_ahead_s(self) -> float:
         """Return by how many seconds this host's clock is ahead of the forge's; below 0: behind."""
         ask = Ask("GET", "/rate_limit", "read the forge's clock")

@@ -142,6 +142,15 @@ def test_while_the_forge_is_away_its_tokens_can_be_tried_again_later(
     assert "try again" in answer.json()["error"]
 
 
+def test_who_asks_while_the_forge_takes_no_more_is_told_when_to_ask_again(
+    site: Website, client: TestClient
+) -> None:
+    site.operator.busy_s = 11.2
+    answer = client.post(f"{API}/candidates/7", json={}, headers=bearer("tok-ada"))
+    assert answer.status_code == HTTPStatus.SERVICE_UNAVAILABLE
+    assert answer.headers["Retry-After"] == "12"
+
+
 def test_a_private_repository_is_not_there_for_strangers(site: Website, client: TestClient) -> None:
     site.private.add("o/r")
     assert client.get(f"{API}/queue").status_code == HTTPStatus.NOT_FOUND

@@ -7,6 +7,7 @@ import pytest
 from redis import Redis
 
 from tests.security.canaries import Leaving, Watch, forms
+from tests.support.signing import SshKey
 from tests.support.stack import ADMIN, REPO, SECRET, Stack, free_port, stack
 from tests.support.valkey import valkey_server
 from tests.support.waiting import eventually
@@ -49,6 +50,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
             "MERGEBOT_OAUTH_CLIENT_ID": "client",
             "MERGEBOT_OAUTH_CLIENT_SECRET": CLIENT,
             "AWS_SECRET_ACCESS_KEY": AMBIENT,
+            "MERGEBOT_COMMIT_KEY_FILE": str(SshKey.made(root / "commit-key").path),
+            "MERGEBOT_COMMIT_EMAIL": "queuebot@users.noreply.localhost",
         }
         with stack(root, settings) as bot, Watch(bot) as watch:
             yield Planted(bot, Redis.from_url(settings["MERGEBOT_REDIS_URL"]), _all(bot), watch)
@@ -56,6 +59,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Planted]:
 
 def _all(bot: Stack) -> dict[str, str]:
     pem = (bot.root / "home" / "signing-key.pem").read_text()
+    commit_key = Path(bot.settings["MERGEBOT_COMMIT_KEY_FILE"]).read_text().splitlines()[1:-1]
     return {
         "forge token": bot.forge.user("queuebot"),
         "admin token": ADMIN,
@@ -63,6 +67,8 @@ def _all(bot: Stack) -> dict[str, str]:
         "redis password": PASSWORD,
         "oauth secret": CLIENT,
         "signing key": "".join(pem.splitlines()[1:-1]),
+        "commit key": "".join(commit_key),
+        "a line of the commit key": commit_key[2],
         "ambient": AMBIENT,
     }
 

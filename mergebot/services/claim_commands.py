@@ -8,12 +8,13 @@ from mergebot.domain.ledger import Taken
 from mergebot.domain.limits import PARK_REVIEW_S
 from mergebot.domain.news import CommentMade
 from mergebot.domain.notices import holders_text
+from mergebot.domain.pulls import Permission, PullRequest
 from mergebot.ports.errors import Refused
 from mergebot.services import contracting
 from mergebot.services.claiming import do_for_pull, extend_for_pull
 from mergebot.services.early_warning import want_look
 from mergebot.services.parts import Parts
-from mergebot.services.regranting import may_change_claim
+from mergebot.services.regranting import claim_of_pull, may_change_claim
 from mergebot.services.repositories import git_of
 
 ClaimCommand = Plain | ExtendClaim | Park | Answer
@@ -34,6 +35,8 @@ def obey(parts: Parts, lane: Lane, news: CommentMade, command: ClaimCommand) -> 
     if not may_change_claim(pull, news.author, permission):
         raise Refused("only the author of a pull request, or a maintainer, changes its claim")
     who = Overseer(news.author.login)
+    if command is not Plain.RELEASE and parts.ledger.read(lane).of_pull(pull.number) is None:
+        _made(parts, lane, pull)
     if isinstance(command, ExtendClaim):
         found = extend_for_pull(parts, lane, news.number, command.patterns, who=who, may=permission)
     else:
@@ -46,6 +49,13 @@ def obey(parts: Parts, lane: Lane, news: CommentMade, command: ClaimCommand) -> 
     if command is not Plain.RELEASE and parts.store.read(lane).candidate(news.number) is None:
         want_look(parts, lane, news.number)
     return ""
+
+
+def _made(parts: Parts, lane: Lane, pull: PullRequest) -> None:
+    """Make the claim that the description asks for: the first look, which does, may be to come."""
+    open_here = not pull.closed and pull.base == lane.trunk
+    if open_here and parts.forge.permission(lane.repo, pull.author) >= Permission.WRITE:
+        claim_of_pull(parts, lane, pull)
 
 
 def _deed(parts: Parts, lane: Lane, news: CommentMade, command: Plain | Park) -> Deed:

@@ -50,6 +50,7 @@ from mergebot.services.rereading import (
 log = structlog.get_logger()
 
 BATCH = 50
+BEHIND = 1000
 TURN_S = 2.0
 """How long one lane may write before it lets others, and their landings, have the worker."""
 
@@ -89,11 +90,23 @@ def _publish(parts: Parts, lane: Lane, hold: Hold) -> None:
             if wait:
                 # What is due stays due, its newest state is written then, and nothing has failed.
                 log.info("publishing_paced", wait_s=wait)
+                _behind(parts, lane, hold, ends_at)
                 return
             if parts.clock.now() >= ends_at:
                 parts.doorbell.publish(lane)
                 return
             _counted(parts, lane, each, hold)
+
+
+def _behind(parts: Parts, lane: Lane, hold: Hold, ends_at: float) -> None:
+    """Do what writes nothing and waits behind what does: claims are made and ended, refs moved."""
+    for due in parts.store.due_effects(lane, parts.clock.now(), limit=BEHIND):
+        if type(due.effect) in WRITES:
+            continue
+        if parts.clock.now() >= ends_at:
+            parts.doorbell.publish(lane)
+            return
+        _counted(parts, lane, due, hold)
 
 
 def _counted(parts: Parts, lane: Lane, due: Due, hold: Hold) -> None:

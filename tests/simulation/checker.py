@@ -180,7 +180,9 @@ class Checker:
         self.hedges |= runs
         going = [name for name in runs if name in after.runs and not after.runs[name].result]
         hold = self.promises.hold
-        hold("I08 hedges are in nobody's way", not going or room(after) >= 0, f"{going}")
+        # Once Redis has lost who works here, the next tick stops them.
+        fits = not going or not after.slots or room(after) >= 0
+        hold("I08 hedges are in nobody's way", fits, f"{going}")
         for each in after.candidates:
             landing = each.state if isinstance(each.state, Landing) else None
             known = self.open.get((each.pr, each.attempt))

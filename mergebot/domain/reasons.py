@@ -101,7 +101,7 @@ _TABLE = {
         "ejected",
         "nothing",
         True,
-        "let someone who has the permission that it needs set the label",
+        "once the cause is gone, have it labelled by someone who may",
     ),
     Reason.BRANCH_RULES: Consequence(
         "ejected", "nothing", True, "change the branch rules or the change, then label again"

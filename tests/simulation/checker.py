@@ -130,9 +130,15 @@ class Checker:
                 unsure = state.text.startswith("nobody watched")
                 return moved or unsure or self._in_one_second(candidate.pr)
             case Reason.LABEL_REMOVED:
-                return any(not {QUEUE, FIX} & set(each.labels) for each in pulls)
+                bare = any(not {QUEUE, FIX} & set(each.labels) for each in pulls)
+                return bare or self._told_to_cancel(candidate.pr)
             case _:
                 return True
+
+    def _told_to_cancel(self, pr: int) -> bool:
+        """Tell whether somebody said so in a comment: the label goes only after that."""
+        said = [each for each in self.hosting.comments.values() if each.pr == pr]
+        return any("@mergebot cancel" in each.body for each in said)
 
     def _in_one_second(self, pr: int) -> bool:
         """Tell whether the head was pushed in the very second of its last label: no one can tell."""

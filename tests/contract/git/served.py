@@ -14,17 +14,21 @@ from urllib.parse import urlsplit
 from tests.contract.git.scenes import TOKEN
 from tests.support.gitrepo import Repo
 
-DROP, DROP_AFTER = 1, 2
+DROP, DROP_AFTER, ECHO = 1, 2, 3
 ALLOWED = "Basic " + base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode()
 
 
 @dataclass(slots=True)
 class Served:
-    """The server's knobs: `faults` by the end of a path, and what was seen of this machine."""
+    """The server's knobs: `faults` by the end of a path, and what was seen of this machine.
+
+    `elsewhere` is where a fault that redirects points, ECHO says aloud what it was sent in secret.
+    """
 
     root: Path
     port: int = 0
     faults: dict[str, int] = field(default_factory=dict)
+    elsewhere: str = ""
     requests: list[str] = field(default_factory=list)
     processes: list[str] = field(default_factory=list)
 
@@ -82,8 +86,12 @@ def answer(handler: BaseHTTPRequestHandler, served: Served) -> None:
     if fault == DROP:
         handler.close_connection = True
         return
-    if fault > DROP_AFTER:
-        send(handler, fault, {}, b"no\n")
+    if fault == ECHO:
+        told = f"you said {handler.headers.get('Authorization')}\n".encode()
+        send(handler, 403, {"Content-Type": "text/plain"}, told)
+        return
+    if fault > ECHO:
+        send(handler, fault, {"Location": f"{served.elsewhere}{handler.path}"}, b"no\n")
         return
     if handler.headers.get("Authorization") != ALLOWED:
         send(handler, 401, {"WWW-Authenticate": 'Basic realm="git"'}, b"who are you\n")

@@ -1,4 +1,6 @@
+import os
 import subprocess
+import sys
 from pathlib import Path
 from time import monotonic
 
@@ -6,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mergebot.adapters.git.command import environment
+from mergebot.adapters.git import process
+from mergebot.adapters.git.command import TRANSPORT_VARIABLES, GitDir, environment
 from mergebot.adapters.git.credential import Credential, origin_of
 from mergebot.adapters.git.mirrors import MirrorGit
 from mergebot.adapters.git.process import Job, Limits, perform
 from mergebot.adapters.git.refs import branch_ref
+from mergebot.adapters.git.remote import Remote
 from mergebot.ports.errors import Refused, Unavailable
 from tests.contract.git.scenes import TOKEN, landable, landing, mirror_of, proposed
 from tests.support.gitrepo import Repo
@@ -45,6 +49,58 @@ def test_the_hosts_environment_and_configuration_reach_nothing(
     assert "n" in git.patch(result.merge.base, result.merge.merged)
     assert not canary.exists()
     assert not (tmp_path / "trace").exists()
+
+
+TOLD_EVERY_TIME = {
+    *("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null"),
+    *("core.untrackedCache=false", "core.autocrlf=false", "protocol.allow=never", "gc.auto=0"),
+    *("maintenance.auto=false", "submodule.recurse=false", "credential.helper="),
+    *("transfer.fsckObjects=true", "merge.directoryRenames=conflict", "rerere.enabled=false"),
+    *("commit.gpgSign=false", "push.gpgSign=false"),
+}
+SEEN_EVERY_TIME = {
+    *("HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"),
+    *("GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_OPTIONAL_LOCKS=0"),
+    *("GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=/bin/false", "LC_ALL=C.UTF-8"),
+}
+
+
+def test_git_hears_every_time_what_keeps_the_host_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most of it guards against what no host of the tests has, such as its own /etc/gitconfig."""
+    fake = tmp_path / "git"
+    fake.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\nenv\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    here = GitDir(tmp_path).ask("rev-parse")
+    there = Remote(GitDir(tmp_path), "file:///x", lambda: "", ()).ask("ls-remote")
+    assert set(here.lines) >= TOLD_EVERY_TIME | SEEN_EVERY_TIME
+    assert set(there.lines) >= TOLD_EVERY_TIME | SEEN_EVERY_TIME
+    names = {name for line in there.lines if (name := line.partition("=")[0]).isupper()}
+    own = {line.partition("=")[0] for line in SEEN_EVERY_TIME} | {"PATH", "PWD", "OLDPWD"}
+    assert names <= own | set(TRANSPORT_VARIABLES)
+
+
+def test_a_hook_in_the_mirror_itself_is_never_run(remote: Repo, tmp_path: Path) -> None:
+    head = proposed(remote, {"n": "1\n"})
+    git = mirror_of(remote.url, tmp_path / "m")
+    hooks = git.local.path / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("reference-transaction", "pre-push", "post-checkout", "post-index-change"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+        (hooks / name).chmod(0o755)
+    git.push_landing(landing(landable(git), head))
+    assert remote.log()[0] == "feature 1"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_program_that_takes_too_much_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "MEMORY_BYTES_MAX", 256 * 1024**2)
+    code = "import time; time.sleep(0.2); bytearray(600 << 20)"
+    answer = perform(Job((sys.executable, "-c", code), environment()))
+    assert answer.code
+    assert "MemoryError" in answer.err
 
 
 def test_a_program_out_of_time_is_killed_with_its_children(tmp_path: Path) -> None:

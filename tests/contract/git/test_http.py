@@ -9,7 +9,7 @@ from mergebot.adapters.git.mirrors import GitMirrors, MirrorGit
 from mergebot.ports.errors import Missing, Refused, Unavailable
 from mergebot.ports.git import PushOutcome
 from tests.contract.git.scenes import TOKEN, landable, landing, mirror_of, proposed, repository
-from tests.contract.git.served import DROP, DROP_AFTER, Served, serving
+from tests.contract.git.served import DROP, DROP_AFTER, ECHO, Served, serving
 from tests.support.gitrepo import Repo
 
 SECRETS = (TOKEN, base64.b64encode(f"x-access-token:{TOKEN}".encode()).decode())
@@ -61,12 +61,22 @@ def test_a_refused_token_is_refused_and_not_repeated(served: Served, tmp_path: P
     assert served.requests.count("GET /origin.git/info/refs") <= 2
 
 
-def test_no_token_is_sent_to_another_place(served: Served, tmp_path: Path) -> None:
+def test_no_token_is_sent_to_another_place(remote: Repo, served: Served, tmp_path: Path) -> None:
     git = mirror_of(served.url.replace("127.0.0.1", "localhost"), tmp_path / "m")
     git.fetch("main", [])
-    served.faults["info/refs"] = 301
-    with pytest.raises(Refused, match="redirects"):
-        git.fetch("main", [])
+    with serving(remote) as other:
+        served.elsewhere = other.url.removesuffix("/origin.git")
+        served.faults["info/refs"] = 301
+        with pytest.raises(Refused, match="redirects"):
+            git.fetch("main", [])
+    assert other.requests == []
+
+
+def test_a_token_that_a_server_says_aloud_is_not_repeated(served: Served, git: MirrorGit) -> None:
+    served.faults["info/refs"] = ECHO
+    answer = git.remote.ask("ls-remote", "--end-of-options", served.url)
+    assert "remote: you said " in answer.err
+    assert not [secret for secret in SECRETS if secret in answer.err]
 
 
 def test_a_repository_that_is_not_there_is_missing(served: Served, tmp_path: Path) -> None:

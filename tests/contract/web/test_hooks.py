@@ -1,10 +1,15 @@
 from collections.abc import Iterator
 from http import HTTPStatus
 
+import anyio
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
+from starlette.types import Message
 
 from mergebot.domain.limits import WEBHOOK_BYTES_MAX
+from mergebot.web import bodies
+from mergebot.web.problems import Problem
 from tests.support.website import Website, hook_headers, payload
 
 BODY = payload(action="labeled", number=7)
@@ -66,6 +71,26 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(client: T
     assert declared.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert chunked.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     assert declared.json()["error"] == "the body is larger than the 26,214,400 bytes allowed"
+
+
+def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "READ_S", 0.1)
+    asked = []
+
+    async def receive() -> Message:
+        asked.append(1)
+        if len(asked) > 1:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": b"{", "more_body": True}
+
+    async def reading() -> None:
+        request = Request({"type": "http", "method": "POST", "headers": []}, receive)
+        with anyio.fail_after(10):
+            await bodies.read(request, limit=10)
+
+    with pytest.raises(Problem) as refused:
+        anyio.run(reading)
+    assert refused.value.status == HTTPStatus.REQUEST_TIMEOUT
 
 
 @pytest.mark.parametrize("name", ["X-GitHub-Event", "X-GitHub-Delivery"])

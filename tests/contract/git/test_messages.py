@@ -49,6 +49,21 @@ def test_a_description_does_nothing_as_the_message_of_a_commit(
     assert "Ada <ada@example.org>" in message
 
 
+def test_no_control_character_gets_into_a_message(remote: Repo, git: MirrorGit) -> None:
+    proposed(remote, {"n": "1\n"})
+    heads = git.fetch("main", [7])
+    assert heads.trunk
+    assert heads.head
+    title, body = "Clear\x1b[2J the\x07 screen", "first\x1b]0;title\x07 line\n\x00second"
+    result = git.replay(ReplayRequest(heads.trunk, heads.head, Method.SQUASH, title, body))
+    assert isinstance(result, Replayed)
+    raw = git.local.run("cat-file", "commit", result.merge.merged).out
+    message = raw.partition(b"\n\n")[2]
+    assert b"screen" in message
+    assert b"second" in message
+    assert [byte for byte in message if byte < 0x20 and byte != 0x0A] == []
+
+
 def test_a_rebase_keeps_the_authors_own_message_byte_for_byte(remote: Repo, git: MirrorGit) -> None:
     remote.branch("feature", "main")
     said = "Thank @alice [skip ci]\n\nCloses #12\n<!-- kept -->\n"

@@ -2,18 +2,24 @@
 
 import json
 import os
+import signal
 import socket
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from mergebot.adapters.sandbox import seccomp
+from mergebot.adapters.sandbox.bounds import MIB
 from mergebot.adapters.sandbox.bubblewrap import Bubblewrap
 from mergebot.domain.gate import Step
-from mergebot.ports.sandbox import Exited, SandboxFailed, StepOrder
-from tests.contract.sandbox.steps import Bench
+from mergebot.ports.sandbox import Exited, OverLimit, SandboxFailed, StepOrder
+from tests.contract.sandbox.steps import Bench, alive
+from tests.contract.sandbox.test_promises import worker_code
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.sandbox
 
@@ -92,6 +98,27 @@ def test_only_the_workspace_and_scratch_may_be_written(bubblewrap: Bench) -> Non
     assert bubblewrap.text.split() == [
         "/workspace", "/tmp", "/dev/shm", "/tmp/home", "/var/tmp"
     ]  # fmt: skip
+
+
+def test_a_step_whose_supervisor_is_killed_dies_with_it(bubblewrap: Bench, marker: str) -> None:
+    code = worker_code(bubblewrap, f"echo ready; sleep {marker}")
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout
+        assert worker.stdout.readline() == b"ready\n"
+        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children").read_text().split()
+        for pid in (*map(int, children), worker.pid):
+            os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not alive(f"sleep {marker}"), within_s=5, what="the step is gone")
+
+
+@pytest.mark.slow
+def test_a_step_that_fills_its_workspace_is_ended(bubblewrap: Bench) -> None:
+    assert isinstance(bubblewrap.sandbox, Bubblewrap)
+    bounds = replace(bubblewrap.sandbox.bounds, disk_bytes=2 * MIB)
+    full = replace(bubblewrap, sandbox=replace(bubblewrap.sandbox, bounds=bounds))
+    end = full.runs("head -c 3000000 /dev/urandom > one; sleep 60", timeout_s=40)
+    assert isinstance(end, OverLimit)
+    assert end.what == "the step left more than 2 MiB in its workspace"
 
 
 def test_the_step_holds_no_capability_and_gains_none(bubblewrap: Bench) -> None:

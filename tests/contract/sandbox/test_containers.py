@@ -85,6 +85,12 @@ def test_only_the_workspace_and_scratch_may_be_written(container: Bench) -> None
     ]  # fmt: skip
 
 
+def test_the_image_is_read_only_whoever_may_write_in_it(container: Bench) -> None:
+    container.runs("cat /proc/mounts")
+    (root,) = [line.split() for line in container.text.splitlines() if line.split()[1] == "/"]
+    assert "ro" in root[3].split(",")
+
+
 def test_scratch_has_an_end(container: Bench) -> None:
     container.runs(
         "for n in 1 2 3 4 5 6; do head -c 4000000 /dev/zero > /tmp/$n || echo full; done"

@@ -121,6 +121,14 @@ def test_a_step_that_fills_its_workspace_is_ended(bubblewrap: Bench) -> None:
     assert end.what == "the step left more than 2 MiB in its workspace"
 
 
+def test_a_step_shares_no_namespace_with_its_host(bubblewrap: Bench) -> None:
+    kinds = ("user", "pid", "mnt", "ipc", "uts", "net")
+    bubblewrap.runs(f"for kind in {' '.join(kinds)}; do readlink /proc/self/ns/$kind; done")
+    inside = bubblewrap.text.split()
+    assert len(inside) == len(kinds)
+    assert not {str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in kinds} & set(inside)
+
+
 def test_the_step_holds_no_capability_and_gains_none(bubblewrap: Bench) -> None:
     bubblewrap.runs("grep -E '^(Cap(Inh|Prm|Eff|Bnd|Amb)|NoNewPrivs|Seccomp):' /proc/self/status")
     status = dict(line.split(":\t") for line in bubblewrap.text.splitlines())

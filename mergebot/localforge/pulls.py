@@ -218,12 +218,14 @@ def base_moved(place: Place, branch: str, old: str, new: str) -> None:
 
 
 def head_repository(place: Place, head: str, head_repo: str | None) -> tuple[Row, str]:
-    """Return repository and branch that `branch`, `owner:branch` or `head_repo` mean."""
+    """Return repository and branch that `branch` or `owner:branch` mean, in `head_repo` if named."""
     owner, _, branch = head.rpartition(":")
-    if not owner or owner.lower() == place.repo["owner"].lower():
-        return place.repo, branch
+    owner = owner or place.repo["owner"]
     if head_repo:
-        found = repositories.by_name(place.store, *[*head_repo.split("/", 1), ""][:2])
+        whose, _, name = head_repo.rpartition("/")
+        found = repositories.by_name(place.store, whose or owner, name)
+    elif owner.lower() == place.repo["owner"].lower():
+        found = place.repo
     else:
         found = repositories.by_name(place.store, owner, place.repo["name"]) or _fork_of(
             place, owner

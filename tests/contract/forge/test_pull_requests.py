@@ -44,6 +44,25 @@ def test_mergeable_is_unknown_at_first_and_then_computed(
     assert len(answers[-1]["merge_commit_sha"]) == 40
 
 
+@pytest.mark.parametrize(
+    ("head", "repository"),
+    [("zoe:change", None), ("zoe:change", "{fork}"), ("zoe:change", "zoe/{fork}")],
+)
+def test_a_fork_of_another_name_is_found_by_its_owner_or_its_name(
+    forge: ForgeProcess, name: str, tmp_path: Path, head: str, repository: str | None
+) -> None:
+    token, fork = forge.user("zoe"), f"fork-of-{name.partition('/')[2]}"
+    forge.call("POST", f"/repos/{name}/forks", {"name": fork}, token=token)
+    work = forge.clone(f"zoe/{fork}", tmp_path / "fork")
+    sha = work.commit("Change", {"change": "1\n"})
+    work.push("-q", "HEAD:change")
+    asked = {"title": "Change", "head": head, "base": "main"}
+    if repository:
+        asked["head_repo"] = repository.format(fork=fork)
+    made = forge.call("POST", f"/repos/{name}/pulls", asked, token=token).json()
+    assert (made["head"]["sha"], made["head"]["repo"]["full_name"]) == (sha, f"zoe/{fork}")
+
+
 def test_a_conflict_is_dirty(forge: ForgeProcess, name: str, work: Work) -> None:
     work.start("mine")
     work.commit("Mine", {"README.md": "mine\n"})

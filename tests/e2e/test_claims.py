@@ -59,7 +59,7 @@ def test_the_command_line_claims_parks_and_releases(stack: Stack) -> None:
     assert made.code == 0, made.err
     claim = json.loads(made.out)
     lost = stack.cli("claim", "add", "tools/x", "--task", "T-10", *repo)
-    assert (lost.code, "agent has tools/** for T-9 since" in lost.err) == (1, True)
+    assert (lost.code, "agent has tools/** for T-9, claimed " in lost.err) == (1, True)
     assert stack.cli("claim", "park", claim["id"], "--reason", "waits", *repo).code == 0
     shown = stack.cli("claim", "list", *repo)
     assert "parked" in shown.out

@@ -50,8 +50,9 @@ def test_a_push_right_before_the_bots_own_label_lands_for_nobody_though_the_bot_
 def test_a_label_taken_off_late_for_the_last_attempt_takes_nobody_out_of_the_queue(
     bot: Stack,
 ) -> None:
-    taken = held(bot, "DELETE", "/labels/merge-queue$")
-    pr = bot.propose("again", {"broken": "1"})
+    pr = bot.propose("again", {"broken": "1"}, label="")
+    taken = held(bot, "DELETE", f"/issues/{pr}/labels/merge-queue$")
+    bot.label(pr)
     eventually(taken, within_s=60, what="its label is about to be taken off")
     assert ask(bot, pr, "/retry", "somebody looked at it") == 202
     eventually(

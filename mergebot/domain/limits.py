@@ -119,7 +119,7 @@ pause that a laptop's lid makes is over."""
 WRITES_PER_MINUTE = 80
 """Content writes of one account: more of them GitHub answers with a secondary rate limit."""
 
-HANDS_PER_MINUTE = 10
+HANDS_PER_MINUTE = 40
 """Of these, what notices leave free for what somebody asks for right now."""
 
 WRITES_WINDOW_S = 60.0

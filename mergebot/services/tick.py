@@ -53,6 +53,7 @@ log = structlog.get_logger()
 TICK = "tick"
 ROUNDS = 500
 STALE_TRIES = 20
+AGAIN_S = 2.0
 
 
 def tick(parts: Parts, lane: Lane) -> None:
@@ -117,7 +118,8 @@ def _until_quiet(hands: Hands, lane: Lane) -> None:
         except Stale:
             stale, steps = stale + 1, 1
             if stale > STALE_TRIES:
-                raise Unavailable(f"the record of {lane.repo} kept changing") from None
+                text = f"the record of {lane.repo} kept changing"
+                raise Unavailable(text, AGAIN_S) from None
 
 
 def _round(hands: Hands, decision: Decision, steps: int) -> Decision:

@@ -17,6 +17,7 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from mergebot.domain.limits import WRITES_PER_MINUTE
 from mergebot.domain.story import EVENTS, QUIET
 
 PREFIX = "MERGEBOT_"
@@ -191,6 +192,17 @@ class Settings(BaseSettings):
         """Return where this host's own web process answers."""
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  # compared, not bound
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @property
+    def writes_per_minute(self) -> int:
+        """Return how much one account may write on the forge within a minute, 0 for any number.
+
+        Enterprise Server has no rate limits unless its administrator turns them on (GitHub's
+        documentation, "Configuring rate limits"), and a forge that has some says so in its answers.
+        """
+        host = urlsplit(self.github_url).hostname or ""
+        hosted = host == urlsplit(GITHUB_API).hostname or host.endswith(".ghe.com")
+        return WRITES_PER_MINUTE if hosted else 0
 
     @property
     def pages(self) -> str:

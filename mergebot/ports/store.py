@@ -158,6 +158,7 @@ class Store(Protocol):
     def pace(self, account: str, writes: int, *, spare: int = 0) -> float:
         """Take `writes` out of the account's minute; else take none and return the wait in seconds.
 
-        The minute is shared by every worker: `limits.WRITES_PER_MINUTE`, of which `spare` are left.
+        The minute is shared by every worker: `limits.WRITES_PER_MINUTE`, of which `spare` are left,
+        or any number where the forge has no such limit.
         """
         ...

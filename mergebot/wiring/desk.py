@@ -186,7 +186,7 @@ def _parts(settings: Settings, client: Redis, bell: CeleryBell, redactor: Redact
         tokens=RandomTokens(),
         forge=GithubForge(server, credentials),
         mirrors=_Mirrors(settings.home / "mirrors", credentials, committer_of(settings)),
-        store=RedisStore(client, clock),
+        store=RedisStore(client, clock, writes_per_minute=settings.writes_per_minute),
         runs=RedisRuns(client),
         logs=RedisLogs(client),
         inbox=SealedInbox(RedisInbox(client), signer),

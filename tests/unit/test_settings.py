@@ -178,3 +178,19 @@ def test_the_own_address_is_one_that_can_be_connected_to(
 ) -> None:
     environment(monkeypatch, MERGEBOT_HOST=host)
     assert load().address == address
+
+
+@pytest.mark.parametrize(
+    ("url", "writes"),
+    [
+        ("https://api.github.com", 80),
+        ("https://api.octocorp.ghe.com", 80),
+        ("https://git.example.org/api/v3", 0),
+        ("http://127.0.0.1:3000/api/v3", 0),
+    ],
+)
+def test_writes_are_paced_where_github_hosts_the_forge(
+    monkeypatch: pytest.MonkeyPatch, url: str, writes: int
+) -> None:
+    environment(monkeypatch, MERGEBOT_GITHUB_URL=url)
+    assert load(SERVE).writes_per_minute == writes

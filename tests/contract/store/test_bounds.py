@@ -1,3 +1,7 @@
+from redis import Redis
+
+from mergebot.adapters.clock import SystemClock
+from mergebot.adapters.redis.store import RedisStore
 from mergebot.domain.limits import WRITES_PER_MINUTE
 from tests.contract.store.conftest import Kit
 from tests.support.sample import LANE
@@ -26,3 +30,8 @@ def test_what_notices_leave_of_a_minute_is_there_for_hands(kit: Kit) -> None:
     assert kit.store.pace("bot", 0, spare=1) == 0.0
     assert kit.store.pace("bot", 1) == 0.0
     assert kit.store.pace("bot", 0, spare=1) > 0.0
+
+
+def test_a_forge_without_such_a_limit_is_written_to_at_any_rate(client: Redis) -> None:
+    store = RedisStore(client, SystemClock(), writes_per_minute=0)
+    assert {store.pace("bot", 2) for _ in range(WRITES_PER_MINUTE)} == {0.0}

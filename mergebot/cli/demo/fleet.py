@@ -62,6 +62,7 @@ class Fleet:
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     ends: dict[int, str] = field(default_factory=dict)
     orphans: list[Json] = field(default_factory=list)
+    given_back: set[str] = field(default_factory=set)
     deaths: int = 0
     reconciled: int = 0
     began: float = field(default_factory=monotonic)
@@ -143,18 +144,24 @@ class Fleet:
         dead = [each for each in self.people if self.running[each.login].poll() is not None]
         if dead:
             owners = {each.login for each in dead}
-            active = [each for each in self._claims() if each["state"] == "active"]
-            self.orphans += [each for each in active if each["owner"] in owners]
+            self.orphans += [each for each in self._active() if each["owner"] in owners]
         for person in dead:
             self.deaths += 1
             click.echo(f"  {person.login} died; its tasks go on with somebody else")
             self._start(person)
+        if self.given_back:
+            # What the dead proposed last is heard of after their claims were given back.
+            late = [each for each in self._active() if each["id"].startswith("pr-")]
+            self.orphans += [each for each in late if each["task"] in self.given_back]
         while self.orphans:
             with suppress(Declined):
                 # What came to its end meanwhile needs nobody.
                 self._reconcile(self.orphans[-1])
                 self.reconciled += 1
             self.orphans.pop()
+
+    def _active(self) -> list[Json]:
+        return [each for each in self._claims() if each["state"] == "active"]
 
     def _claims(self) -> list[Json]:
         claims: list[Json] = self.stage.bot.get(of(self.stage.repo, "claims"))["claims"]
@@ -163,8 +170,10 @@ class Fleet:
     def _reconcile(self, claim: Json) -> None:
         bot, repo = self.stage.bot, self.stage.repo
         if claim["pr"]:
+            self.given_back.discard(claim["task"])
             bot.post(of(repo, "candidates", claim["pr"]), {})
             return
+        self.given_back.add(claim["task"])
         path = of(repo, "claims", claim["id"])
         heir = bot.post(f"{path}/reclaim", {"generation": claim["generation"]})
         right = {"token": heir["token"], "generation": heir["generation"]}

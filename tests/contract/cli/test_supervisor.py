@@ -150,7 +150,7 @@ def test_a_copy_dies_with_whom_it_was_copied_from(tmp_path: Path) -> None:
     with copying(file, "stays") as process:
         pid = pid_in(file)
         process.kill()
-        eventually(gone(pid), within_s=10, what="the copy is gone")
+        assert eventually(gone(pid), within_s=10, what="the copy is gone")
 
 
 def test_a_copy_that_refuses_to_start_is_told(tmp_path: Path) -> None:

@@ -72,12 +72,12 @@ def test_the_doctor_has_deliveries_that_failed_sent_again(bot: Stack) -> None:
     bot.forge.call("POST", f"/repos/{REPO}/issues", {"title": "Nobody hears of this"})
     bot.start()
     # The embedded server is there only while the bot runs, and the forge gives up at once.
-    eventually(
+    assert eventually(
         lambda: any("did not arrive" in each for each in unwell(doctor(bot)[1])),
         within_s=40,
         what="the failure",
     )
-    eventually(
+    assert eventually(
         lambda: not any("webhook" in each for each in unwell(doctor(bot)[1])),
         within_s=60,
         what="its arrival",

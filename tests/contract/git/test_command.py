@@ -97,7 +97,8 @@ def test_a_hook_in_the_mirror_itself_is_never_run(remote: Repo, tmp_path: Path) 
 
 def test_a_program_that_takes_too_much_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "MEMORY_BYTES_MAX", 256 * 1024**2)
-    code = "import time; time.sleep(0.2); bytearray(600 << 20)"
+    bounded = "getrlimit(RLIMIT_DATA)[0] != RLIM_INFINITY"
+    code = f"from resource import *\nwhile not {bounded}: pass\nbytearray(600 << 20)"
     answer = perform(Job((sys.executable, "-c", code), environment()))
     assert answer.code
     assert "MemoryError" in answer.err
